@@ -1,0 +1,161 @@
+package event
+
+import (
+	"time"
+
+	"github.com/pointsman/pointsman/pkg/query"
+	"github.com/pointsman/pointsman/pkg/signal"
+)
+
+// DecisionKind is what a decision asks of the executor.
+type DecisionKind string
+
+// The decision kinds.
+const (
+	Route  DecisionKind = "route"
+	Reject DecisionKind = "reject"
+	// PassCancel passes a wish to cancel on to the executor.
+	PassCancel DecisionKind = "cancel"
+)
+
+// Reason is why something was decided: a code of a closed list, its arguments, and the text rendered from both.
+type Reason struct {
+	Code string            `json:"code"`
+	Args map[string]string `json:"args,omitempty"`
+	Text string            `json:"text,omitempty"`
+}
+
+// Filtered says which hard filter removed a candidate, and whether waiting or scaling would help.
+type Filtered struct {
+	Reason
+	WaitHelps  bool `json:"waitHelps,omitempty"`
+	ScaleHelps bool `json:"scaleHelps,omitempty"`
+}
+
+// Factor is one ordered factor of the ranking, as it came out for a candidate.
+type Factor struct {
+	Name  string       `json:"name"`
+	Value signal.Value `json:"value"`
+	// Band is the class the value falls into; candidates of one band are equal in this factor, lower is better.
+	Band int `json:"band"`
+}
+
+// Evidence is where an estimate came from and how much there was to go on.
+type Evidence struct {
+	// Level is the rung of the ladder: fingerprint, engine, prior.
+	Level string `json:"level"`
+	// N is the sample size; 0 with level prior means "no history".
+	N      int64  `json:"n"`
+	Window string `json:"window,omitempty"`
+}
+
+// CandidateEstimate is what a candidate is expected to take, in milliseconds.
+type CandidateEstimate struct {
+	QueueMs   signal.Value `json:"queueMs"`
+	AcquireMs signal.Value `json:"acquireMs"`
+	ExecMs    signal.Value `json:"execMs"`
+	TotalMs   signal.Value `json:"totalMs"`
+	// PHit is the probability that the result is delivered within the SLA.
+	PHit     signal.Value `json:"pHit"`
+	Cost     signal.Value `json:"cost"`
+	Evidence Evidence     `json:"evidence"`
+}
+
+// Candidate is one target that was looked at, with the filter that removed it or the factors that ranked it.
+type Candidate struct {
+	Target
+	// Rank is 1 for the winner, 0 for a candidate that a filter removed.
+	Rank     int                `json:"rank"`
+	Filtered *Filtered          `json:"filtered,omitempty"`
+	Estimate *CandidateEstimate `json:"estimate,omitempty"`
+	Factors  []Factor           `json:"factors,omitempty"`
+	// LostBy is the factor that decided against this candidate, with the gap and the smallest change that flips it.
+	LostBy *Reason `json:"lostBy,omitempty"`
+	// Propensity is the probability with which this candidate was going to be chosen.
+	Propensity float64 `json:"propensity"`
+}
+
+// Rejection is an answer that a person or an agent can act on.
+type Rejection struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	// Estimate, Left and Suggestion name what was asked, what is left, and the smallest change that fits.
+	Estimate          map[string]signal.Value `json:"estimate,omitempty"`
+	Left              map[string]signal.Value `json:"left,omitempty"`
+	Suggestion        string                  `json:"suggestion,omitempty"`
+	RetryAfterSeconds *int64                  `json:"retryAfterSeconds,omitempty"`
+}
+
+// RouteDecision is where an attempt goes and why. It carries the Task, so that its readers need no other topic.
+type RouteDecision struct {
+	DecisionID string       `json:"decisionId"`
+	TaskID     string       `json:"taskId"`
+	Attempt    int          `json:"attempt"`
+	Kind       DecisionKind `json:"kind"`
+	// Task as it came in, stamped with id, submission time, SLA and timeout. Absent on a passed cancel.
+	Task *query.Task `json:"task,omitempty"`
+	// TaskDigest tells a repeat of the same Task from another Task under the same id.
+	TaskDigest string    `json:"taskDigest,omitempty"`
+	DecidedAt  time.Time `json:"decidedAt"`
+	// Deadline is the moment past which the executor starts nothing of the Task.
+	Deadline time.Time `json:"deadline"`
+
+	Target
+	Reasons    []Reason    `json:"reasons,omitempty"`
+	Rule       string      `json:"rule,omitempty"`
+	Verdict    string      `json:"verdict,omitempty"`
+	PolicyHash string      `json:"policyHash,omitempty"`
+	Candidates []Candidate `json:"candidates,omitempty"`
+	// Fallbacks are pre-approved for instant failover, best first.
+	Fallbacks []Target `json:"fallbacks,omitempty"`
+	// Excluded are targets that failed before in this Task.
+	Excluded  []Target   `json:"excluded,omitempty"`
+	Rejection *Rejection `json:"rejection,omitempty"`
+	// Cancel is set on a passed cancel.
+	Cancel *Cancel `json:"cancel,omitempty"`
+
+	Fingerprint string   `json:"fingerprint,omitempty"`
+	Statement   string   `json:"statement,omitempty"`
+	ReadOnly    bool     `json:"readOnly,omitempty"`
+	Tables      []string `json:"tables,omitempty"`
+	// Estimates of the query itself, by name: scanBytes, memoryBytes.
+	Estimates map[string]signal.Value `json:"estimates,omitempty"`
+	// Signals are the facts about clusters that the decision used, as they counted then.
+	Signals signal.Snapshot `json:"signals,omitempty"`
+	// Unknown names what could not be known when it was decided.
+	Unknown []string `json:"unknown,omitempty"`
+	Notify  bool     `json:"notify,omitempty"`
+
+	Extra query.Extra `json:"-"`
+}
+
+// Type is the CloudEvents type of the decision.
+func (d RouteDecision) Type() Type {
+	switch d.Kind {
+	case Reject:
+		return DecisionRejected
+	case PassCancel:
+		return DecisionCancel
+	default:
+		return DecisionRouted
+	}
+}
+
+type decisionFields RouteDecision
+
+// UnmarshalJSON reads a decision and keeps unknown fields.
+func (d *RouteDecision) UnmarshalJSON(data []byte) error {
+	var f decisionFields
+	extra, err := query.DecodeObject(data, &f)
+	if err != nil {
+		return err
+	}
+	*d = RouteDecision(f)
+	d.Extra = extra
+	return nil
+}
+
+// MarshalJSON writes the decision with its unknown fields.
+func (d RouteDecision) MarshalJSON() ([]byte, error) {
+	return query.EncodeObject(decisionFields(d), d.Extra)
+}

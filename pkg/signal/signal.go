@@ -1,0 +1,156 @@
+// Package signal holds facts that may be missing: a Value is known, stale or absent, and absent is never zero.
+//
+// It is core: ages are computed from a clock that is handed in. Who observes clusters and publishes the facts is the
+// profiler's and the scaler's business.
+package signal
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+)
+
+// State says how far a Value can be trusted. The zero State is Absent's meaning too: nothing is known.
+type State string
+
+// The three states.
+const (
+	Absent State = "absent"
+	Known  State = "known"
+	Stale  State = "stale"
+)
+
+// Unit is the unit of a Value.
+type Unit string
+
+// The units in use.
+const (
+	Count       Unit = "count"
+	Millis      Unit = "ms"
+	Bytes       Unit = "bytes"
+	PerSecond   Unit = "1/s"
+	Flag        Unit = "flag" // 1 true, 0 false
+	Probability Unit = "probability"
+)
+
+// Value is a number with its trust, age and origin. The zero Value is absent.
+type Value struct {
+	state  State
+	number float64
+
+	Unit   Unit
+	Source string
+	// At is when the number was observed, in UTC; zero when that is unknown.
+	At time.Time
+}
+
+// Of makes a known Value. A number that is no number (NaN, infinite) is absent: engines print such things for "unknown".
+func Of(number float64, unit Unit, source string, at time.Time) Value {
+	if math.IsNaN(number) || math.IsInf(number, 0) {
+		return Value{Unit: unit, Source: source, At: at.UTC()}
+	}
+	return Value{state: Known, number: number, Unit: unit, Source: source, At: at.UTC()}
+}
+
+// OfFlag makes a known Value of a truth value.
+func OfFlag(is bool, source string, at time.Time) Value {
+	n := 0.0
+	if is {
+		n = 1
+	}
+	return Of(n, Flag, source, at)
+}
+
+// Missing makes an absent Value that says who should have known it.
+func Missing(source string) Value { return Value{Source: source} }
+
+// State is the Value's trust.
+func (v Value) State() State {
+	if v.state == "" {
+		return Absent
+	}
+	return v.state
+}
+
+// Get returns the number when it is known and fresh. Stale and absent give false: each caller says what that means.
+func (v Value) Get() (float64, bool) { return v.number, v.state == Known }
+
+// Last returns the number when there is one, fresh or stale.
+func (v Value) Last() (float64, bool) { return v.number, v.state == Known || v.state == Stale }
+
+// Or returns the fresh number, or def.
+func (v Value) Or(def float64) float64 {
+	if v.state == Known {
+		return v.number
+	}
+	return def
+}
+
+// Aged returns the Value as it counts at now: a known number older than most is stale. most <= 0 never ages.
+func (v Value) Aged(now time.Time, most time.Duration) Value {
+	if v.state == Known && most > 0 && !v.At.IsZero() && now.Sub(v.At) > most {
+		v.state = Stale
+	}
+	return v
+}
+
+// Age is how old the Value is at now, or false when it has no time.
+func (v Value) Age(now time.Time) (time.Duration, bool) {
+	if v.At.IsZero() {
+		return 0, false
+	}
+	return now.Sub(v.At), true
+}
+
+// String renders the Value for people.
+func (v Value) String() string {
+	switch v.State() {
+	case Known:
+		return fmt.Sprintf("%g %s", v.number, v.Unit)
+	case Stale:
+		return fmt.Sprintf("%g %s (stale)", v.number, v.Unit)
+	default:
+		return "unknown"
+	}
+}
+
+type wire struct {
+	State  State      `json:"state"`
+	Value  *float64   `json:"value,omitempty"`
+	Unit   Unit       `json:"unit,omitempty"`
+	Source string     `json:"source,omitempty"`
+	At     *time.Time `json:"at,omitempty"`
+}
+
+// MarshalJSON writes an absent Value without a number, and a zero that is known with one.
+func (v Value) MarshalJSON() ([]byte, error) {
+	w := wire{State: v.State(), Unit: v.Unit, Source: v.Source}
+	if n, ok := v.Last(); ok {
+		w.Value = &n
+	}
+	if !v.At.IsZero() {
+		at := v.At.UTC()
+		w.At = &at
+	}
+	return json.Marshal(w)
+}
+
+// UnmarshalJSON reads a Value. A state this version does not know counts as stale when there is a number, else as absent.
+func (v *Value) UnmarshalJSON(data []byte) error {
+	var w wire
+	if err := json.Unmarshal(data, &w); err != nil {
+		return err
+	}
+	*v = Value{Unit: w.Unit, Source: w.Source}
+	if w.At != nil {
+		v.At = w.At.UTC()
+	}
+	if w.Value != nil && w.State != Absent {
+		v.number, v.state = *w.Value, Stale
+		if w.State == Known {
+			v.state = Known
+		}
+	}
+	return nil
+}
