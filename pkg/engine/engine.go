@@ -1,0 +1,113 @@
+// Package engine is the port to query engines: the few things the executor and the profiler ask of any of them.
+//
+// Each engine has an adapter in a folder of its own, which imports this package and its driver and nothing else of
+// pointsman's adapters; all adapters pass the one suite in enginetest. What to do about an error is not decided here:
+// an adapter names the engine's native code, pkg/failure gives it a class.
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/signal"
+)
+
+// Query is one attempt as an engine sees it.
+type Query struct {
+	// ID is the attempt id. The adapter carries it so that Find can see the run from another process.
+	ID       string
+	SQL      string
+	Database string
+	// MaxExecution and MaxMemoryBytes are limits the engine enforces; zero sets none of our own.
+	MaxExecution   time.Duration
+	MaxMemoryBytes int64
+	// Settings are engine settings of the resource profile.
+	Settings map[string]string
+	// SubmitBefore is the moment past which the submission must not leave any more (the guard of the claim, on the
+	// monotonic clock). Zero means no bound. An adapter checks it as the last thing before it sends.
+	SubmitBefore time.Time
+}
+
+// Rows is a running or finished query's result, read once, front to back. Close ends the query when it still runs.
+type Rows interface {
+	Columns() []event.Column
+	// Next moves to the next row; false means the end or an error, see Err.
+	Next() bool
+	// Values are the current row's values: nil, bool, string, int64, uint64, float64, json.Number (decimals and wide
+	// integers, exact), time.Time, []any, or map[string]any.
+	Values() ([]any, error)
+	Err() error
+	Close() error
+	// Stats is what the engine said of the run so far; unknown fields are nil. Complete after Next returned false.
+	Stats() event.Stats
+}
+
+// RunState is what an engine says of an attempt id.
+type RunState string
+
+// The answers to Find.
+const (
+	// RunUnknown means the engine keeps no trace of the id: it never came, or it is over.
+	RunUnknown RunState = "unknown"
+	// RunActive means queued or running now.
+	RunActive RunState = "active"
+	// RunFinished and RunFailed are known ends.
+	RunFinished RunState = "finished"
+	RunFailed   RunState = "failed"
+)
+
+// Run is what an engine knows of an attempt.
+type Run struct {
+	State RunState
+	Stats event.Stats
+	// Elapsed is how long it has run, zero when the engine does not say.
+	Elapsed time.Duration
+}
+
+// Engine is one cluster of one kind.
+type Engine interface {
+	// Submit starts the query and returns once the engine has it and its first answer is there. An error is an *Error.
+	Submit(ctx context.Context, q Query) (Rows, error)
+	// Find looks an attempt id up, from any process.
+	Find(ctx context.Context, id string) (Run, error)
+	// Kill ends the attempt on the engine and returns when it is gone, or false when the engine has no such run.
+	Kill(ctx context.Context, id string) (bool, error)
+	// Canary touches the engine's storage: it proves that a query can run, not only that a port answers.
+	Canary(ctx context.Context) error
+	// Observe reports the engine's own view of its load. Facts it can't tell are absent.
+	Observe(ctx context.Context) (signal.Observation, error)
+	Close() error
+}
+
+// Phase says how far a submission had come when it failed: it bounds what may have happened at the engine.
+type Phase string
+
+// The phases.
+const (
+	// NotSent means that nothing reached the engine: trying again is safe.
+	NotSent Phase = "not_sent"
+	// SentUnknown means that the engine may or may not run it: look it up before anything else.
+	SentUnknown Phase = "sent_unknown"
+	// Answered means that the engine itself said no, or failed while it ran.
+	Answered Phase = "answered"
+)
+
+// Error is an engine's error with its native code.
+type Error struct {
+	Engine string // kind, e.g. clickhouse
+	Code   string // native code, e.g. 241; empty when the error is not the engine's
+	Name   string
+	Phase  Phase
+	Err    error
+}
+
+// Error gives the message of the engine.
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap gives the driver's error.
+func (e *Error) Unwrap() error { return e.Err }
+
+// ErrGuardExpired is the cause when SubmitBefore had passed before anything was sent.
+var ErrGuardExpired = errors.New("the submit guard of the claim has run out")
