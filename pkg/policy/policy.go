@@ -1,0 +1,147 @@
+// Package policy holds the routing policy: which pools there are, the ordered rules, the budgets, the thresholds.
+//
+// It is core: a policy is compiled from YAML bytes to typed predicates, and evaluating a rule is a pure function of facts.
+// Reading files and reloading them is the router's business; filters and ranking are pkg/route's.
+package policy
+
+import (
+	"time"
+)
+
+// Policy is a compiled routing policy. It is immutable: a reload makes a new one.
+type Policy struct {
+	// Hash identifies the policy's text; every decision carries it.
+	Hash     string
+	Pools    []Pool
+	Rules    []Rule
+	Budgets  Budgets
+	Defaults Defaults
+	// Thresholds are the named numbers that verdicts and ranking use.
+	Thresholds Thresholds
+}
+
+// Pool is one cluster that can run attempts: an entry of `engines` in the YAML.
+type Pool struct {
+	// Name is the cluster's name, and what a rule's `route` means.
+	Name string
+	// Kind is the engine: clickhouse, trino, spark, …
+	Kind     string
+	Endpoint string
+	Queue    string
+	Resource string
+
+	// MaxQueueWait removes the pool while its predicted wait is longer; zero means no limit.
+	MaxQueueWait time.Duration
+	// MaxBytesPerQuery and MaxMemoryPerQuery are hard limits; zero means unlimited.
+	MaxBytesPerQuery  int64
+	MaxMemoryPerQuery int64
+	// Spills says that the engine spills to disk instead of failing when memory runs out.
+	Spills bool
+	// Slots is how many queries run at once; zero means unknown.
+	Slots int
+	// SleepsAtZero says that the pool may have no replicas and is woken on demand, which takes about WakeTime.
+	SleepsAtZero bool
+	WakeTime     time.Duration
+	// Startup and BytesPerSecond are the prior of execution time when there is no history.
+	Startup        time.Duration
+	BytesPerSecond int64
+	// CostPerSecond weighs the pools against each other, in any one unit.
+	CostPerSecond float64
+	// ReadOnly pools take no statement that writes.
+	ReadOnly bool
+	// Dialects, Datasets and Tenants limit what the pool takes; empty means all.
+	Dialects, Datasets, Tenants []string
+	SupportsReflections         bool
+}
+
+// Action is what a rule does.
+type Action string
+
+// The actions of a rule.
+const (
+	// ToPool routes to the rule's pool.
+	ToPool Action = "pool"
+	// ToReject rejects.
+	ToReject Action = "reject"
+	// ToRanking lets the ranking choose among all pools that pass the filters.
+	ToRanking Action = "auto"
+)
+
+// Rule is one ordered rule; the first that matches decides.
+type Rule struct {
+	Name   string
+	Line   int
+	When   Condition
+	Action Action
+	Pool   string
+	Reason string
+	Notify bool
+	// Strict forbids every other pool, also as a fallback.
+	Strict bool
+}
+
+// Budgets are the limits of principals by class.
+type Budgets struct {
+	AgentSession *SessionBudget
+	// BatchMaxConcurrent caps the running queries of one batch principal; zero means no cap.
+	BatchMaxConcurrent int
+}
+
+// SessionBudget limits one session. A zero field is no limit.
+type SessionBudget struct {
+	MaxQueries int64
+	MaxBytes   int64
+	MaxWall    time.Duration
+}
+
+// Defaults fill what a Task leaves out.
+type Defaults struct {
+	SLA     time.Duration
+	Timeout time.Duration
+	// SignalMaxAge is how old a signal may be before it counts as stale.
+	SignalMaxAge time.Duration
+}
+
+// Thresholds are the named numbers of the decision core.
+type Thresholds struct {
+	// HeavyBytes is the scan size from which a query is heavy.
+	HeavyBytes int64
+	// HeavyJoinTables is the number of joined tables above which a query is heavy.
+	HeavyJoinTables int64
+	// SLATarget is the probability of an SLA hit that counts as good enough.
+	SLATarget float64
+	// HistoryMinRuns is the sample size from which a fingerprint's own history leads.
+	HistoryMinRuns int64
+	// MemoryKillForgivenAfter is how many later successes outweigh a memory kill.
+	MemoryKillForgivenAfter int64
+}
+
+// defaults is the policy before the YAML is read.
+func defaults() Policy {
+	return Policy{
+		Defaults: Defaults{SLA: 30 * time.Second, Timeout: 10 * time.Minute, SignalMaxAge: 10 * time.Second},
+		Thresholds: Thresholds{
+			HeavyBytes: 500 * gigabyte, HeavyJoinTables: 4, SLATarget: 0.9, HistoryMinRuns: 3, MemoryKillForgivenAfter: 3,
+		},
+	}
+}
+
+// Pool returns the pool of that name.
+func (p *Policy) Pool(name string) (Pool, bool) {
+	for _, pool := range p.Pools {
+		if pool.Name == name {
+			return pool, true
+		}
+	}
+	return Pool{}, false
+}
+
+// Match returns the first rule that matches the facts, and its index; -1 when none does.
+func (p *Policy) Match(f Facts) (Rule, int) {
+	for i, r := range p.Rules {
+		if r.When.Holds(f) {
+			return r, i
+		}
+	}
+	return Rule{}, -1
+}

@@ -1,0 +1,136 @@
+package policy_test
+
+import (
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pointsman/pointsman/pkg/policy"
+)
+
+// seedPolicy is the policy of the article "Query Routing at Machine Scale", unchanged: it must load as it stands.
+func seedPolicy(t *testing.T) *policy.Policy {
+	t.Helper()
+	text, err := os.ReadFile("testdata/routing-policy.yaml")
+	require.NoError(t, err)
+	p, err := policy.Load("routing-policy.yaml", text)
+	require.NoError(t, err)
+	return p
+}
+
+func TestSeedPolicyLoadsUnchanged(t *testing.T) {
+	p := seedPolicy(t)
+	require.Len(t, p.Pools, 2)
+	interactive, ok := p.Pool("interactive")
+	require.True(t, ok)
+	require.Equal(t, "dremio", interactive.Kind)
+	require.Equal(t, 2*time.Second, interactive.MaxQueueWait)
+	require.Equal(t, int64(500e9), interactive.MaxBytesPerQuery)
+	batch, _ := p.Pool("batch")
+	require.Zero(t, batch.MaxBytesPerQuery, "unlimited")
+	require.Len(t, p.Rules, 8)
+	require.Equal(t, "default", p.Rules[7].Name)
+	require.True(t, p.Rules[7].When.Always())
+	require.Equal(t, &policy.SessionBudget{MaxQueries: 200, MaxBytes: 2e12, MaxWall: 10 * time.Minute}, p.Budgets.AgentSession)
+	require.Equal(t, 4, p.Budgets.BatchMaxConcurrent)
+	require.NotEmpty(t, p.Hash)
+}
+
+func TestMondayMinuteRules(t *testing.T) {
+	p := seedPolicy(t)
+	n, b, w := policy.NumberFact, policy.BoolFact, policy.WordFact
+	for _, c := range []struct {
+		name, rule string
+		facts      policy.Facts
+	}{
+		{"dashboard covered by a reflection", "accelerated", policy.Facts{"reflection_covers_query": b(true)}},
+		{"small scan", "interactive_small", policy.Facts{"estimated_bytes": n(40e9), "join_tables": n(2), "no_expensive_ops": b(true)}},
+		{"medium scan, idle engine", "interactive_medium_if_idle", policy.Facts{"estimated_bytes": n(200e9), "interactive_queue_wait_ms": n(100), "client_tag": w("interactive")}},
+		{"a year of events", "batch_large", policy.Facts{"estimated_bytes": n(12e12), "client_tag": w("interactive"), "interactive_queue_wait_ms": n(0)}},
+		{"agent over budget", "agent_over_budget", policy.Facts{"principal_class": w("agent"), "session_bytes_remaining": n(-1)}},
+		{"five tables", "batch_expensive", policy.Facts{"join_tables": n(5)}},
+		{"saturated", "interactive_overloaded_spill", policy.Facts{"estimated_bytes": n(200e9), "interactive_queue_wait_ms": n(2500), "client_tag": w("interactive")}},
+		{"nothing is known", "default", policy.Facts{}},
+		{"unknown bytes are not few bytes", "default", policy.Facts{"join_tables": n(2), "no_expensive_ops": b(true)}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			rule, i := p.Match(c.facts)
+			require.GreaterOrEqual(t, i, 0)
+			require.Equal(t, c.rule, rule.Name)
+		})
+	}
+}
+
+func TestEveryFaultIsListedWithItsPlace(t *testing.T) {
+	_, err := policy.Load("p.yaml", []byte(`engines:
+  interactive:
+    kind: clickhouse
+    max_memory: 3
+  batch:
+    max_bytes_per_query: lots
+rules:
+  - name: a
+    when:
+      estimated_bites_lt: 50 GB
+      tenant_lt: x
+    route: nowhere
+  - name: b
+    route: auto
+  - name: b
+    route: batch
+thresholds:
+  sla_target: 7
+bogus: 1
+`))
+	var faults policy.FaultList
+	require.True(t, errors.As(err, &faults))
+	var got []string
+	for _, f := range faults {
+		got = append(got, f.String())
+	}
+	require.Equal(t, []string{
+		`p.yaml:4:5: engines.interactive.max_memory: unknown key of an engine`,
+		"p.yaml:5:3: engines.batch: `kind` is missing: say which engine it is, e.g. kind: clickhouse",
+		"p.yaml:6:26: engines.batch.max_bytes_per_query: \"lots\" is no size: write it like `50 GB` or `512 MiB`",
+		`p.yaml:10:7: rules[0].when.estimated_bites_lt: no such fact as "estimated_bites"`,
+		`p.yaml:11:7: rules[0].when.tenant_lt: tenant is word or list of words and can't be compared with lt`,
+		`p.yaml:12:12: rules[0].route: "nowhere" is no engine of this policy (interactive, batch), nor auto, nor reject`,
+		`p.yaml:15:5: rules[2]: the name "b" is used by the rule in line 13 already`,
+		`p.yaml:15:5: rules[2]: unreachable: rule "b" above has no condition and takes everything`,
+		`p.yaml:18:15: thresholds.sla_target: 7 is outside the range 0.01 to 0.999`,
+		`p.yaml:19:1: bogus: unknown key; known are engines, rules, budgets, defaults, thresholds`,
+	}, got)
+}
+
+func TestRefused(t *testing.T) {
+	for name, text := range map[string]string{
+		"empty":      "",
+		"not yaml":   "rules: [",
+		"a list":     "- a\n- b\n",
+		"no default": "engines: {a: {kind: x}}\nrules:\n  - name: a\n    when: {has_udf: true}\n    route: a\n",
+		"no engine":  "rules:\n  - name: a\n    route: auto\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := policy.Load("p.yaml", []byte(text))
+			var faults policy.FaultList
+			require.ErrorAs(t, err, &faults)
+			require.NotEmpty(t, faults)
+		})
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	text, err := os.ReadFile("testdata/routing-policy.yaml")
+	require.NoError(f, err)
+	f.Add(string(text))
+	f.Add("engines: {a: {kind: x}}\nrules: [{name: d, route: auto}]")
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := policy.Load("p.yaml", []byte(text))
+		if (p == nil) == (err == nil) {
+			t.Fatalf("a policy or faults, never both or neither: %v %v", p, err)
+		}
+	})
+}

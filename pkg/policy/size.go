@@ -1,0 +1,36 @@
+package policy
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+const gigabyte = 1000 * 1000 * 1000
+
+var sizeUnits = map[string]float64{
+	"b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "pb": 1e15,
+	"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40, "pib": 1 << 50,
+}
+
+// parseSize reads `50 GB`, `1.5TiB` or a plain number of bytes. GB is 10^9, GiB 2^30.
+func parseSize(s string) (int64, error) {
+	s = strings.TrimSpace(s)
+	i := strings.LastIndexAny(s, "0123456789.") + 1
+	number, err := strconv.ParseFloat(strings.TrimSpace(s[:i]), 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no size: write it like `50 GB` or `512 MiB`", s)
+	}
+	unit := strings.ToLower(strings.TrimSpace(s[i:]))
+	if unit == "" {
+		unit = "b"
+	}
+	factor, ok := sizeUnits[unit]
+	if !ok {
+		return 0, fmt.Errorf("%q has no unit that is known (B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB)", s)
+	}
+	if number < 0 || number*factor >= 1<<63 {
+		return 0, fmt.Errorf("%q is outside the range of sizes", s)
+	}
+	return int64(number * factor), nil
+}
