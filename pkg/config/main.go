@@ -1,0 +1,126 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/pointsman/pointsman/pkg/lifecycle"
+	"github.com/pointsman/pointsman/pkg/telemetry/buildinfo"
+)
+
+// Program is a service's binary: what it is called, how it is configured and what it does.
+type Program[T any] struct {
+	Service string // "router"; the binary is pointsman-router
+	Default T
+	Run     func(ctx context.Context, cfg T) error
+
+	// What a process gives; Main fills in those of this one where they are nil.
+	Args    []string // without the program's name
+	Environ []string
+	Stdout  io.Writer
+	Stderr  io.Writer
+}
+
+// Main parses flags, loads the configuration and runs the service until a signal ends it. What it returns is the
+// process's exit code: see the lifecycle package.
+func Main[T any](p Program[T]) int {
+	p.fill()
+	var in invocation
+	flags := p.flags(&in)
+	switch err := flags.Parse(p.Args); {
+	case errors.Is(err, flag.ErrHelp):
+		return lifecycle.ExitOK
+	case err != nil:
+		return lifecycle.ExitUsage // the flag package has told why
+	case flags.NArg() > 0:
+		p.complain(fmt.Errorf("unexpected argument %q: there are only flags", flags.Arg(0)))
+		return lifecycle.ExitUsage
+	}
+	if in.version {
+		fmt.Fprintf(p.Stdout, "pointsman-%s %s\n", p.Service, buildinfo.Read())
+		return lifecycle.ExitOK
+	}
+	loaded, err := Load(p.Default, Options{Service: p.Service, File: in.file, Environ: p.Environ, Set: in.set})
+	if err != nil {
+		p.complain(err)
+		return lifecycle.ExitUsage
+	}
+	for _, warning := range loaded.Warnings {
+		p.complain(fmt.Errorf("warning: %s", warning))
+	}
+	switch {
+	case in.print:
+		err = loaded.Print(p.Stdout)
+	case in.check:
+		_, err = fmt.Fprintf(p.Stdout, "pointsman-%s: the configuration is valid\n", p.Service)
+	default:
+		ctx, release := lifecycle.SignalContext(context.Background())
+		defer release()
+		err = p.Run(ctx, loaded.Config)
+	}
+	if err != nil {
+		p.complain(err)
+	}
+	return lifecycle.ExitCode(err)
+}
+
+type invocation struct {
+	file                  string
+	set                   []string
+	check, print, version bool
+}
+
+func (p *Program[T]) fill() {
+	if p.Args == nil {
+		p.Args = os.Args[1:]
+	}
+	if p.Environ == nil {
+		p.Environ = os.Environ()
+	}
+	if p.Stdout == nil {
+		p.Stdout = os.Stdout
+	}
+	if p.Stderr == nil {
+		p.Stderr = os.Stderr
+	}
+}
+
+func (p *Program[T]) flags(in *invocation) *flag.FlagSet {
+	flags := flag.NewFlagSet("pointsman-"+p.Service, flag.ContinueOnError)
+	flags.SetOutput(p.Stderr)
+	flags.StringVar(&in.file, "config", p.configFile(), "YAML `file` to load (or "+EnvPrefix(p.Service)+configEnv+")")
+	flags.Func("set", "set a key of the configuration, as `key=value`; may be repeated", func(pair string) error {
+		in.set = append(in.set, pair)
+		return nil
+	})
+	flags.BoolVar(&in.check, "check-config", false, "load and validate the configuration, then exit")
+	flags.BoolVar(&in.print, "print-config", false, "print the configuration in effect with secrets redacted, then exit")
+	flags.BoolVar(&in.version, "version", false, "print the version, then exit")
+	flags.Usage = func() {
+		fmt.Fprintf(p.Stderr, "usage: pointsman-%s [flags]\n\n", p.Service)
+		flags.PrintDefaults()
+		fmt.Fprintf(p.Stderr, "\nEvery key can also be set by a variable %s<KEY>; -print-config shows the keys.\n", EnvPrefix(p.Service))
+	}
+	return flags
+}
+
+func (p *Program[T]) configFile() string {
+	for _, variable := range p.Environ {
+		if file, ok := strings.CutPrefix(variable, EnvPrefix(p.Service)+configEnv+"="); ok {
+			return file
+		}
+	}
+	return ""
+}
+
+// complain writes each of several joined errors on a line of its own, so that editors find the positions.
+func (p *Program[T]) complain(err error) {
+	for _, e := range flatten(err) {
+		fmt.Fprintf(p.Stderr, "pointsman-%s: %v\n", p.Service, e)
+	}
+}
