@@ -6,6 +6,8 @@ package policy
 
 import (
 	"time"
+
+	"github.com/pointsman/pointsman/pkg/budget"
 )
 
 // Policy is a compiled routing policy. It is immutable: a reload makes a new one.
@@ -82,16 +84,9 @@ type Rule struct {
 
 // Budgets are the limits of principals by class.
 type Budgets struct {
-	AgentSession *SessionBudget
+	AgentSession *budget.Limits
 	// BatchMaxConcurrent caps the running queries of one batch principal; zero means no cap.
 	BatchMaxConcurrent int
-}
-
-// SessionBudget limits one session. A zero field is no limit.
-type SessionBudget struct {
-	MaxQueries int64
-	MaxBytes   int64
-	MaxWall    time.Duration
 }
 
 // Defaults fill what a Task leaves out.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pointsman/pointsman/pkg/budget"
 	"github.com/pointsman/pointsman/pkg/policy"
 )
 
@@ -34,7 +35,7 @@ func TestSeedPolicyLoadsUnchanged(t *testing.T) {
 	require.Len(t, p.Rules, 8)
 	require.Equal(t, "default", p.Rules[7].Name)
 	require.True(t, p.Rules[7].When.Always())
-	require.Equal(t, &policy.SessionBudget{MaxQueries: 200, MaxBytes: 2e12, MaxWall: 10 * time.Minute}, p.Budgets.AgentSession)
+	require.Equal(t, &budget.Limits{MaxQueries: 200, MaxBytes: 2e12, MaxWall: 10 * time.Minute}, p.Budgets.AgentSession)
 	require.Equal(t, 4, p.Budgets.BatchMaxConcurrent)
 	require.NotEmpty(t, p.Hash)
 }

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/pointsman/pointsman/pkg/budget"
 )
 
 var poolName = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
@@ -187,7 +189,7 @@ func (r *reader) budgets(section field) Budgets {
 	for _, f := range r.mapping(section.path, section.value) {
 		switch f.key {
 		case "agent_session":
-			b := &SessionBudget{}
+			b := &budget.Limits{}
 			for _, o := range r.mapping(f.path, f.value) {
 				switch o.key {
 				case "max_queries":

@@ -1,0 +1,147 @@
+// Package budget keeps the account of sessions: what a session may still ask for, and the message it gets when it may not.
+//
+// It is core: the Book is a pure fold over admissions and outcomes, idempotent by Task, so that a replay of the topics
+// rebuilds it. The router feeds it; what the limits are is the policy's.
+package budget
+
+import (
+	"time"
+
+	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/query"
+)
+
+// Limits bound one session. A zero field is no limit.
+type Limits struct {
+	MaxQueries int64
+	MaxBytes   int64
+	MaxWall    time.Duration
+}
+
+// SessionKey names a session: ids are the producer's, so they are unique within a tenant only.
+type SessionKey struct {
+	Tenant  string `json:"tenant"`
+	Session string `json:"session"`
+}
+
+// Usage is what a session has used: reserved for Tasks that run, and settled for Tasks that ended.
+type Usage struct {
+	Queries int64 `json:"queries"`
+	// Bytes are the engine's read bytes of ended Tasks plus the estimates of open ones.
+	Bytes int64 `json:"bytes"`
+	// WallMs is the execution time of ended Tasks.
+	WallMs int64 `json:"wallMs"`
+	// UnknownBytes counts Tasks whose bytes are not known: neither estimated nor reported.
+	UnknownBytes int64 `json:"unknownBytes"`
+}
+
+// Book is the account of all sessions. The zero Book is not usable; see NewBook.
+type Book struct {
+	sessions map[SessionKey]*account
+	// owner finds the session of an open Task, since an Outcome is keyed by Task.
+	owner map[string]SessionKey
+}
+
+type account struct {
+	entries map[string]*entry // by Task id
+	usage   Usage
+	lastAt  time.Time
+}
+
+type entry struct {
+	bytes   int64
+	known   bool
+	settled bool
+}
+
+// NewBook returns an empty book.
+func NewBook() *Book {
+	return &Book{sessions: map[SessionKey]*account{}, owner: map[string]SessionKey{}}
+}
+
+// KeyOf is the session key of a Task, or false for a Task without a session.
+func KeyOf(t query.Task) (SessionKey, bool) {
+	if t.SessionID() == "" {
+		return SessionKey{}, false
+	}
+	return SessionKey{Tenant: t.Tenant, Session: t.SessionID()}, true
+}
+
+// Usage returns what the session has used so far.
+func (b *Book) Usage(k SessionKey) Usage {
+	if a, ok := b.sessions[k]; ok {
+		return a.usage
+	}
+	return Usage{}
+}
+
+// Admitted reports whether the Task has been admitted before: a repeat must not be charged again, nor rejected.
+func (b *Book) Admitted(taskID string) bool {
+	_, ok := b.owner[taskID]
+	return ok
+}
+
+// Reserve charges an admitted Task. A second call for the same Task changes nothing.
+func (b *Book) Reserve(k SessionKey, taskID string, estimatedBytes *int64, at time.Time) {
+	if _, ok := b.owner[taskID]; ok {
+		return
+	}
+	a := b.sessions[k]
+	if a == nil {
+		a = &account{entries: map[string]*entry{}}
+		b.sessions[k] = a
+	}
+	e := &entry{}
+	if estimatedBytes != nil {
+		e.bytes, e.known = *estimatedBytes, true
+	}
+	a.entries[taskID] = e
+	b.owner[taskID] = k
+	a.usage.Queries++
+	a.usage.Bytes += e.bytes
+	if !e.known {
+		a.usage.UnknownBytes++
+	}
+	if at.After(a.lastAt) {
+		a.lastAt = at
+	}
+}
+
+// Settle replaces a Task's reservation by what it took. An Outcome of a Task that was never admitted changes nothing.
+func (b *Book) Settle(o event.Outcome) {
+	k, ok := b.owner[o.TaskID]
+	if !ok {
+		return
+	}
+	a := b.sessions[k]
+	e := a.entries[o.TaskID]
+	if e.settled {
+		return
+	}
+	e.settled = true
+	if o.Stats.ReadBytes != nil {
+		a.usage.Bytes += *o.Stats.ReadBytes - e.bytes
+		if !e.known {
+			a.usage.UnknownBytes--
+		}
+		e.bytes, e.known = *o.Stats.ReadBytes, true
+	}
+	if o.Stats.ExecMs != nil {
+		a.usage.WallMs += *o.Stats.ExecMs
+	}
+	if o.FinishedAt.After(a.lastAt) {
+		a.lastAt = o.FinishedAt
+	}
+}
+
+// Forget drops the sessions that nothing was heard of since before.
+func (b *Book) Forget(before time.Time) {
+	for k, a := range b.sessions {
+		if a.lastAt.Before(before) {
+			for id := range a.entries {
+				delete(b.owner, id)
+			}
+			delete(b.sessions, k)
+		}
+	}
+}
