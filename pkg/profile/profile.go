@@ -4,7 +4,9 @@
 package profile
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -15,9 +17,24 @@ type Key struct {
 	Cluster     string `json:"cluster"`
 }
 
+// MarshalText makes keys usable as JSON object names: fingerprint|engine|cluster. Names hold no bar.
+func (k Key) MarshalText() ([]byte, error) {
+	return []byte(k.Fingerprint + "|" + k.Engine + "|" + k.Cluster), nil
+}
+
+// UnmarshalText is the inverse of MarshalText.
+func (k *Key) UnmarshalText(text []byte) error {
+	parts := strings.Split(string(text), "|")
+	if len(parts) != 3 {
+		return fmt.Errorf("profile key %q does not have three parts", text)
+	}
+	*k = Key{Fingerprint: parts[0], Engine: parts[1], Cluster: parts[2]}
+	return nil
+}
+
 // Profile is the record of a fingerprint on a cluster over a window. A nil number is unknown, never zero.
 type Profile struct {
-	Key
+	Key Key `json:"key"`
 	// Window is the span that the counts cover, e.g. 7d; AsOf is when they were read.
 	Window string    `json:"window"`
 	AsOf   time.Time `json:"asOf"`
@@ -68,7 +85,7 @@ func Wilson(hits, n int64) (low, high float64) {
 // Lookup is the answer to a batch look-up of profiles: what was found, and whether history could be asked at all.
 type Lookup struct {
 	// Found holds the profiles by key. A missing key with Asked true means "no history".
-	Found map[Key]Profile
+	Found map[Key]Profile `json:"found,omitempty"`
 	// Asked is false when history was down or too slow: nothing is known, which is not the same as "no history".
-	Asked bool
+	Asked bool `json:"asked"`
 }
