@@ -1,0 +1,195 @@
+package attempt_test
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/pointsman/pointsman/pkg/attempt"
+)
+
+var update = flag.Bool("update", false, "write docs/state-machines.md anew")
+
+func TestReportIsCommitted(t *testing.T) {
+	page := filepath.Join("..", "..", "docs", "state-machines.md")
+	if *update {
+		require.NoError(t, os.MkdirAll(filepath.Dir(page), 0o755))
+		require.NoError(t, os.WriteFile(page, []byte(attempt.Report()), 0o644))
+	}
+	have, err := os.ReadFile(page)
+	require.NoError(t, err)
+	if diff := cmp.Diff(string(have), attempt.Report()); diff != "" {
+		t.Fatalf("the page is not what the table says; run go generate ./pkg/attempt:\n%s", diff)
+	}
+}
+
+// each calls f for every pair that the table has.
+func each(f func(s attempt.State, e attempt.Event, t attempt.Transition)) {
+	for _, s := range attempt.States() {
+		for _, e := range attempt.Events() {
+			if t, err := attempt.Apply(s, e); err == nil {
+				f(s, e, t)
+			}
+		}
+	}
+}
+
+func TestUnknownPairIsATypedError(t *testing.T) {
+	for _, c := range []struct {
+		s attempt.State
+		e attempt.Event
+	}{
+		{attempt.Succeeded, attempt.CancelWished}, {attempt.AwaitingSlot, attempt.Delivered}, {"", attempt.Placed}, {attempt.Running, "sneezed"},
+	} {
+		_, err := attempt.Apply(c.s, c.e)
+		var missing *attempt.NoTransitionError
+		require.ErrorAs(t, err, &missing)
+		require.Equal(t, attempt.NoTransitionError{State: c.s, Event: c.e}, *missing)
+	}
+}
+
+func TestApplyHandsOutCopies(t *testing.T) {
+	first, err := attempt.Apply(attempt.Start, attempt.Placed)
+	require.NoError(t, err)
+	first.Do[0] = "broken"
+	second, err := attempt.Apply(attempt.Start, attempt.Placed)
+	require.NoError(t, err)
+	require.Equal(t, attempt.Announce, second.Do[0])
+}
+
+func TestEveryTransitionIsWellFormed(t *testing.T) {
+	each(func(s attempt.State, e attempt.Event, tr attempt.Transition) {
+		require.Contains(t, attempt.States(), tr.Next)
+		require.NotEmpty(t, tr.Why, "%s/%s", s, e)
+		require.NotEmpty(t, tr.Do, "%s/%s", s, e)
+		for i, d := range tr.Do {
+			require.Contains(t, attempt.Effects(), d, "%s/%s", s, e)
+			if d.Yields() {
+				require.Equal(t, len(tr.Do)-1, i, "%s/%s: what yields the next event comes last", s, e)
+			}
+		}
+		last := tr.Do[len(tr.Do)-1]
+		switch {
+		case tr.Next.Terminal():
+			require.Equal(t, attempt.WriteEnd, last, "%s/%s: an end is in the ledger", s, e)
+			require.Contains(t, tr.Do, attempt.FreeSlot, "%s/%s: an end keeps no slot", s, e)
+			require.Less(t, slices.Index(tr.Do, attempt.FreeSlot), len(tr.Do)-1)
+		case last == attempt.LetGo:
+			require.Equal(t, attempt.Abandoned, e)
+			require.Equal(t, s, tr.Next, "a process that stops changes nothing")
+			require.NotContains(t, tr.Do, attempt.StopEngine, "a query at the engine is left to the next owner")
+			require.NotContains(t, tr.Do, attempt.WriteEnd, "a shutdown never uses an attempt up")
+		default:
+			require.True(t, last.Yields(), "%s/%s: the attempt would stand still", s, e)
+		}
+	})
+}
+
+func TestWhateverIsAtTheEngineIsStoppedBeforeItsSlotIsFree(t *testing.T) {
+	each(func(s attempt.State, e attempt.Event, tr attempt.Transition) {
+		if !s.AtEngine() || !tr.Next.Terminal() {
+			return
+		}
+		switch e {
+		case attempt.CancelWished, attempt.DeadlinePassed, attempt.EstimateOverran:
+			stop, free := slices.Index(tr.Do, attempt.StopEngine), slices.Index(tr.Do, attempt.FreeSlot)
+			require.GreaterOrEqual(t, stop, 0, "%s/%s", s, e)
+			require.Less(t, stop, free, "%s/%s", s, e)
+		}
+	})
+}
+
+func TestSubmissionNeedsAStandingClaim(t *testing.T) {
+	each(func(s attempt.State, e attempt.Event, tr attempt.Transition) {
+		if slices.Contains(tr.Do, attempt.Submit) {
+			require.Equal(t, attempt.Claimed, s)
+			require.Equal(t, attempt.GuardHeld, e)
+		}
+		if tr.Next == attempt.Claimed && s != attempt.Claimed {
+			require.Equal(t, attempt.ClaimStood, e)
+		}
+	})
+}
+
+func TestEveryStateThatIsNoEndCanBeLeftAndReached(t *testing.T) {
+	leads := map[attempt.State][]attempt.State{}
+	each(func(s attempt.State, _ attempt.Event, tr attempt.Transition) { leads[s] = append(leads[s], tr.Next) })
+	reach := func(from attempt.State) map[attempt.State]bool {
+		seen, todo := map[attempt.State]bool{from: true}, []attempt.State{from}
+		for len(todo) > 0 {
+			s := todo[0]
+			todo = todo[1:]
+			for _, n := range leads[s] {
+				if !seen[n] {
+					seen[n] = true
+					todo = append(todo, n)
+				}
+			}
+		}
+		return seen
+	}
+	fromStart := reach(attempt.Start)
+	for _, s := range attempt.States() {
+		require.True(t, fromStart[s], "%s can't be reached", s)
+		if s.Terminal() {
+			require.Empty(t, leads[s], "%s is an end", s)
+			continue
+		}
+		require.True(t, slices.ContainsFunc(attempt.States(), func(e attempt.State) bool { return e.Terminal() && reach(s)[e] }), "%s can't end", s)
+		for _, e := range []attempt.Event{attempt.CancelWished, attempt.DeadlinePassed, attempt.Abandoned} {
+			_, err := attempt.Apply(s, e)
+			require.NoError(t, err, "these can come at any time")
+		}
+	}
+}
+
+// TestLives walks random lives: whatever happens, an attempt is submitted once unless the adapter says that nothing was sent,
+// and it ends once.
+func TestLives(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, ends, submitted := attempt.Start, 0, false
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			var handled []attempt.Event
+			for _, e := range attempt.Events() {
+				if _, err := attempt.Apply(s, e); err == nil {
+					handled = append(handled, e)
+				}
+			}
+			if s.Terminal() {
+				require.Empty(t, handled)
+				break
+			}
+			e := rapid.SampledFrom(handled).Draw(t, "event")
+			tr, err := attempt.Apply(s, e)
+			require.NoError(t, err)
+			if s == attempt.Submitting && e == attempt.GuardRanOut {
+				submitted = false
+			}
+			for _, d := range tr.Do {
+				switch d {
+				case attempt.Submit:
+					require.False(t, submitted, "a second submission of one attempt")
+					submitted = true
+				case attempt.WriteEnd:
+					ends++
+				}
+			}
+			s = tr.Next
+		}
+		require.LessOrEqual(t, ends, 1)
+		require.Equal(t, s.Terminal(), ends == 1)
+	})
+}
+
+func TestErrorText(t *testing.T) {
+	_, err := attempt.Apply(attempt.Lost, attempt.Placed)
+	require.EqualError(t, err, "an attempt that is lost can't take the event placed")
+	require.False(t, errors.Is(err, os.ErrNotExist))
+}

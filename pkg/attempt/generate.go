@@ -1,0 +1,3 @@
+package attempt
+
+//go:generate go test . -count=1 -run TestReportIsCommitted -update
