@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/propagation"
@@ -94,12 +95,23 @@ func (t *Telemetry) TracerProvider() trace.TracerProvider { return t.provider }
 // Propagator carries trace context in headers of records and requests.
 func (t *Telemetry) Propagator() propagation.TextMapPropagator { return propagator }
 
-// Stop sends what spans are left. Only the one that New has returned does something, since the others share it.
+// flushTimeout bounds Stop: the last spans are not worth a slow exit.
+const flushTimeout = 5 * time.Second
+
+// Stop sends what spans are left, and logs if that fails: a collector that is away is no failure of the service.
+// Only the Telemetry that New has returned does something, since the others share its outputs.
 func (t *Telemetry) Stop(ctx context.Context) error {
 	if !t.owner || t.processor == nil {
 		return nil
 	}
-	if err := t.processor.Shutdown(ctx); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
+	defer cancel()
+	err := t.processor.Shutdown(ctx)
+	if ctx.Err() != nil {
+		t.Log.WarnContext(ctx, "the last traces were not sent", Err(err))
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("flushing traces: %w", err)
 	}
 	return nil

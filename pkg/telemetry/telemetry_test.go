@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/propagation"
@@ -132,6 +133,24 @@ func TestOTLPExportAndItsFailure(t *testing.T) {
 	}
 	require.Equal(t, int64(1), posts.Load())
 	require.Equal(t, "k", header.Load())
+}
+
+func TestStopDoesNotWaitForACollectorThatHangs(t *testing.T) {
+	release := make(chan struct{})
+	collector := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+	defer collector.Close()
+	defer close(release)
+	cfg := telemetry.Default("")
+	cfg.Trace.Exporter, cfg.Trace.Endpoint = telemetry.TraceOTLP, collector.URL
+	var out telemetrytest.Buffer
+	tel, err := telemetry.New(t.Context(), cfg, telemetry.Options{Service: "router", Output: &out})
+	require.NoError(t, err)
+	_, span := tel.Tracer("route").Start(t.Context(), "decide")
+	span.End()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	require.NoError(t, tel.Stop(ctx))
+	require.Contains(t, out.String(), "the last traces were not sent")
 }
 
 func TestMetricsShowTheBuild(t *testing.T) {
