@@ -1,0 +1,175 @@
+package chdb
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/pointsman/pointsman/pkg/embedded/chdb/internal/libchdb"
+	"github.com/pointsman/pointsman/pkg/embedded/chdb/internal/server"
+)
+
+// childMark in the environment tells a process that it is an engine.
+const childMark = "POINTSMAN_CHDB_ENGINE"
+
+const (
+	killGrace  = 5 * time.Second // for queries to end once they are killed
+	closeGrace = 5 * time.Second // for the engine to close its tables
+)
+
+// childConfig is what a child is told on its standard input; credentials are in nobody's process list.
+type childConfig struct {
+	Name, Addr, DataDir, LibPath string
+	User, Password               string
+	Settings, Caps               map[string]string
+	MaxConcurrent                int
+	StartDelay, StopGrace        time.Duration
+}
+
+// readiness is the line with which a child says how its start went.
+type readiness struct {
+	Addr  string `json:"addr,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+// mayRunChildren says that MaybeRunChild was called, without which a child would run the parent's main.
+var mayRunChildren bool
+
+// MaybeRunChild must be the first thing that main does, and TestMain in tests that start engines. In
+// a process that was started as an engine it serves and never returns; in any other it returns at once.
+func MaybeRunChild() {
+	if os.Getenv(childMark) == "" {
+		mayRunChildren = true
+		return
+	}
+	_ = os.Unsetenv(childMark)
+	ready := os.NewFile(3, "ready")
+	if err := runChild(ready); err != nil {
+		line, _ := json.Marshal(readiness{Error: err.Error()})
+		_, _ = ready.Write(append(line, '\n'))
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func childCommand(self string, cfg Config) *exec.Cmd {
+	cmd := exec.Command(self)
+	cmd.Args = []string{self, "engine:" + cfg.Name}
+	// The engine reads configuration files from the home folder unless it is shown another one.
+	cmd.Env = append(os.Environ(), childMark+"=1", "TZ=UTC", "HOME="+cfg.DataDir)
+	return cmd
+}
+
+func runChild(ready *os.File) error {
+	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+
+	in := bufio.NewReader(os.Stdin)
+	line, err := in.ReadBytes('\n')
+	if err != nil {
+		return fmt.Errorf("reading the engine's configuration: %w", err)
+	}
+	var cfg childConfig
+	if err := json.Unmarshal(line, &cfg); err != nil {
+		return fmt.Errorf("reading the engine's configuration: %w", err)
+	}
+	go func() {
+		// The parent never writes again: the end of this pipe is the end of the parent.
+		_, _ = io.Copy(io.Discard, in)
+		cancel()
+	}()
+	select {
+	case <-time.After(cfg.StartDelay):
+	case <-ctx.Done():
+		return nil
+	}
+	return serveEngine(ctx, cfg, ready, logger)
+}
+
+func serveEngine(ctx context.Context, cfg childConfig, ready io.Writer, logger *slog.Logger) error {
+	spool := filepath.Join(cfg.DataDir, "spool")
+	if err := os.MkdirAll(spool, 0o700); err != nil {
+		return fmt.Errorf("making the engine's folders: %w", err)
+	}
+	lib, err := libchdb.Open(cfg.LibPath)
+	if err != nil {
+		return err
+	}
+	main, err := writeEngineConfig(cfg.DataDir, cfg)
+	if err != nil {
+		return err
+	}
+	args := []string{"--path=" + filepath.Join(cfg.DataDir, "store"), "--config-file=" + main}
+	// This connection keeps the engine up while others come and go.
+	keeper, err := lib.Connect(args)
+	if err != nil {
+		return err
+	}
+	if err := server.Prepare(keeper); err != nil {
+		return err
+	}
+	about, err := keeper.Query("SELECT version(), timezone()", "TabSeparated", nil)
+	if err != nil {
+		return fmt.Errorf("asking the engine for its version: %w", err)
+	}
+	version, timezone, _ := strings.Cut(strings.TrimSpace(string(about.Data)), "\t")
+	listener, err := net.Listen("tcp", cfg.Addr)
+	if err != nil {
+		return fmt.Errorf("listening: %w", err)
+	}
+	srv := server.New(lib, server.Config{
+		ConnectArgs: args, SpoolDir: spool, User: cfg.User, Password: cfg.Password, MaxConcurrent: cfg.MaxConcurrent,
+		DisplayName: cfg.Name, Timezone: timezone, Version: version, Logger: logger,
+	})
+	web := &http.Server{Handler: srv.Handler(), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn)}
+	failed := make(chan error, 1)
+	go func() { failed <- web.Serve(listener) }()
+	said, _ := json.Marshal(readiness{Addr: listener.Addr().String()})
+	if _, err := ready.Write(append(said, '\n')); err != nil {
+		return fmt.Errorf("saying that the engine is ready: %w", err)
+	}
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serving: %w", err)
+	case <-ctx.Done():
+	}
+	shutdown(web, srv, keeper, cfg.StopGrace, logger)
+	return nil
+}
+
+// shutdown stops accepting, lets running queries go on for the grace, kills what is left, and closes
+// the engine.
+func shutdown(web *http.Server, srv *server.Server, keeper *libchdb.Conn, grace time.Duration, logger *slog.Logger) {
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	err := web.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		ctx, cancel := context.WithTimeout(context.Background(), killGrace)
+		defer cancel()
+		if err := srv.CancelAll(ctx); err != nil {
+			// Closing the engine under a running query would wait for it; the data is safe without.
+			logger.Warn("queries did not end when killed, leaving without closing the engine")
+			return
+		}
+	}
+	_ = web.Close()
+	srv.Close()
+	keeper.Close()
+}
