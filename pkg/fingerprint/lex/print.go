@@ -1,0 +1,73 @@
+package lex
+
+import "unicode/utf8"
+
+// gap writes the blank in front of a token, where one is wanted. It looks only at what a second reading of the printed
+// text would see as well, so that printing is idempotent.
+func (o *output) gap(_ *pass, k Kind, code prev) {
+	last, lastP := o.last, o.lastP
+	o.last, o.lastP = k, code
+	switch {
+	case last == None:
+		return
+	case lastP == pOpen || lastP == pDot:
+		return
+	case (lastP == pCast || lastP == pAt) && (k == Bare || k == Quoted):
+		return
+	case code == pCast && endsOperand[lastP]:
+		return
+	}
+	o.canon = append(o.canon, ' ')
+}
+
+// mark writes one of the single marks.
+func (o *output) mark(_ *pass, c byte, code prev) {
+	last, lastP := o.last, o.lastP
+	o.last, o.lastP = Punct, code
+	switch {
+	case last == None || lastP == pOpen || lastP == pDot:
+	case code == pComma || code == pClose || code == pSemi:
+	case code == pDot && lastP != pLiteral && lastP != pOrdinal && lastP != pOp && lastP != pAt && lastP != pCast:
+	case c == '(' && lastP == pName:
+	case c == '[' && endsOperand[lastP]:
+	default:
+		o.canon = append(o.canon, ' ')
+	}
+	o.canon = append(o.canon, c)
+}
+
+// appendName writes a name's bytes: ASCII folded if wanted, what is not UTF-8 replaced.
+func appendName(dst []byte, s string, fold bool) []byte {
+	ascii := true
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			ascii = false
+			break
+		}
+		if fold && c >= 'A' && c <= 'Z' {
+			c |= 0x20
+		}
+		dst = append(dst, c)
+	}
+	if ascii {
+		return dst
+	}
+	dst = dst[:len(dst)-asciiPrefix(s)]
+	for _, r := range s {
+		if fold && r >= 'A' && r <= 'Z' {
+			r |= 0x20
+		}
+		dst = utf8.AppendRune(dst, r)
+	}
+	return dst
+}
+
+func asciiPrefix(s string) int {
+	for i := 0; i < len(s); i++ {
+		if s[i] >= utf8.RuneSelf {
+			return i
+		}
+	}
+	return len(s)
+}

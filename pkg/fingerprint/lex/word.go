@@ -1,0 +1,250 @@
+package lex
+
+// bare reads a name without quotes, or a keyword, that begins at i.
+func (p *pass) bare(i int) int {
+	s := p.s
+	j := i + 1
+	for j < len(s) && inName[s[j]] {
+		j++
+	}
+	n := j - i
+	var raw1, raw2, w1, w2 uint64
+	raw1 = load8(s, i, n)
+	w1 = lower8(raw1)
+	if n > 8 {
+		raw2 = load8(s, i+8, n-8)
+		w2 = lower8(raw2)
+	}
+	if j < len(s) && (s[j] == '\'' || s[j] == '"' || s[j] == '&') {
+		if end, ok := p.prefixed(i, j, w1); ok {
+			return end
+		}
+	}
+	kw := NoWord
+	if n <= 16 && p.prev != pDot {
+		if kw = lookup(w1, w2); kw != NoWord && p.nameAhead(j) {
+			kw = NoWord
+		}
+	}
+	if kw != NoWord {
+		return p.keyword(i, j, w1, w2, kw)
+	}
+	if p.rules&ruleCaseBare != 0 {
+		w1, w2 = raw1, raw2
+	}
+	p.name(i, j, w1, w2)
+	return j
+}
+
+// nameAhead says whether a dot follows, so that the word before it is a name whatever it spells.
+func (p *pass) nameAhead(j int) bool {
+	if j >= len(p.s) {
+		return false
+	}
+	switch class[p.s[j]] {
+	case cDot:
+		return true
+	case cSpace, cOp:
+		k := p.peek(j)
+		return k < len(p.s) && p.s[k] == '.'
+	}
+	return false
+}
+
+// name emits a bare name.
+func (p *pass) name(i, j int, w1, w2 uint64) {
+	if p.pend != 0 {
+		p.settle(false, false)
+	}
+	if p.verbState == 0 {
+		p.verbState = 2
+	}
+	p.typeNext = p.isType(w1)
+	p.hashWord(i, j, w1, w2)
+	p.tokens++
+	if p.out != nil {
+		p.out.word(p, i, j, NoWord)
+	}
+	p.prev = pName
+}
+
+// isType says whether the word that comes now names a type, so that integers in its brackets stay. w holds the folded
+// start of the word.
+func (p *pass) isType(w uint64) bool {
+	switch p.prev {
+	case pCast:
+		return true
+	case pName:
+		if p.verb == KwCreate || p.verb == KwAlter {
+			w = lower8(w)
+			for _, t := range sizedTypes {
+				if t == w {
+					return true
+				}
+			}
+		}
+		return p.typeNext
+	}
+	return false
+}
+
+// sizedTypes are the first eight bytes of the types that take integers in a column's definition.
+var sizedTypes = func() (out []uint64) {
+	for _, t := range []string{"decimal", "numeric", "dec", "number", "varchar", "char", "characte", "nchar", "nvarchar", "varbinar",
+		"binary", "bit", "int", "integer", "bigint", "smallint", "tinyint", "mediumin", "float", "double", "datetime", "timestam",
+		"time", "string", "fixedstr", "text", "varchar2", "decimal3", "decimal6", "decimal1", "decimalv", "varying", "vector"} {
+		out = append(out, load8(t, 0, len(t)))
+	}
+	return out
+}()
+
+func (p *pass) hashWord(i, j int, w1, w2 uint64) {
+	p.mix(w1, tagWord)
+	if j-i <= 8 {
+		return
+	}
+	p.mix(w2, tagMore)
+	for k := i + 16; k < j; k += 8 {
+		w := load8(p.s, k, j-k)
+		if p.rules&ruleCaseBare == 0 {
+			w = lower8(w)
+		}
+		p.mix(w, tagMore)
+	}
+}
+
+func (o *output) word(p *pass, i, j int, kw Word) {
+	if o.doToken {
+		o.tokens = append(o.tokens, Token{Off: uint32(i), End: uint32(j), Word: kw, Kind: Bare})
+	}
+	if o.doCanon {
+		code := pName
+		if kw != NoWord {
+			code = after(kw)
+		}
+		o.gap(p, Bare, code)
+		o.canon = appendName(o.canon, p.s[i:j], kw != NoWord || p.rules&ruleCaseBare == 0)
+	}
+}
+
+// keyword emits a keyword and acts on it. It returns where to read on.
+func (p *pass) keyword(i, j int, w1, w2 uint64, kw Word) int {
+	switch kw {
+	case KwNull, KwTrue, KwFalse:
+		if !endsOperand[p.prev] && p.prev != after(KwIs) && p.prev != after(KwNot) {
+			c := Bool
+			if kw == KwNull {
+				c = Null
+			}
+			p.literal(i, j, c)
+			return j
+		}
+	}
+	if p.pend != 0 {
+		p.settle(false, false)
+	}
+	flags := words[kw].flags
+	if flags&clause != 0 {
+		if f := p.inList(); f != nil && f.rows {
+			p.closeList()
+		}
+		p.setScope(0, inBy)
+	}
+	if p.verbState != 2 {
+		p.heads(kw)
+	}
+	was := p.prev
+	opensQuery := was == pOpen && p.lists > 0
+	if opensQuery {
+		switch kw {
+		case KwSelect, KwWith, KwValues, KwTable, KwFrom:
+			if f := p.inList(); f != nil && !f.rows && f.n == 0 {
+				p.unlist()
+			}
+		}
+	}
+	p.typeNext = p.isType(w1)
+	p.hashWord(i, j, w1, w2)
+	p.tokens++
+	if p.out != nil {
+		p.out.word(p, i, j, kw)
+	}
+	p.prev = after(kw)
+	switch kw {
+	case KwValues:
+		p.openList(true)
+	case KwValue:
+		if p.verb == KwInsert || p.verb == KwReplace {
+			if k := p.peek(j); endsOperand[was] && k < len(p.s) && p.s[k] == '(' {
+				p.openList(true)
+			}
+		}
+	case KwBy:
+		if was == after(KwOrder) || was == after(KwGroup) {
+			p.setScope(inBy, 0)
+			if was == after(KwGroup) {
+				p.res.Flags |= HasGroupBy
+			}
+		} else {
+			p.setScope(0, inBy)
+		}
+	case KwAs:
+		if p.scopeFlags()&inCast != 0 {
+			p.setScope(inType, 0)
+		}
+	case KwOver:
+		p.res.Flags |= HasWindow
+	case KwUpdate, KwShare:
+		if was == after(KwFor) {
+			p.res.Flags |= HasLock
+		}
+	case KwSelect:
+		if p.depth == 0 {
+			p.sawSelect = true
+		}
+	case KwFormat:
+		if p.rules&ruleInlineData != 0 && p.verb == KwInsert && p.depth == 0 && !p.sawSelect && endsOperand[was] {
+			return p.inlineData(j)
+		}
+	}
+	return j
+}
+
+// heads finds the verb that decides the class of the statement.
+func (p *pass) heads(kw Word) {
+	switch {
+	case p.verbState == 0 && kw == KwWith:
+		p.verbState, p.withDepth = 1, p.depth
+		p.res.Flags |= HasCTE
+	case p.verbState == 0:
+		p.verb, p.verbState = kw, 2
+	case p.depth == p.withDepth:
+		switch kw {
+		case KwSelect, KwInsert, KwUpdate, KwDelete, KwMerge, KwFrom, KwValues, KwTable, KwReplace:
+			p.verb, p.verbState = kw, 2
+		}
+	}
+}
+
+// inlineData reads the name of a format and takes all that follows it as one value.
+func (p *pass) inlineData(j int) int {
+	k := p.peek(j)
+	end := k
+	for end < len(p.s) && inName[p.s[end]] {
+		end++
+	}
+	if end == k || Lookup(p.s[k:end]) == KwValues {
+		return j
+	}
+	end = p.bare(k)
+	k = end
+	for k < len(p.s) && class[p.s[k]] == cSpace {
+		k++
+	}
+	if k == len(p.s) || p.s[k] == ';' {
+		return end
+	}
+	p.res.Flags |= HasInlineData
+	p.literal(k, len(p.s), Opaque)
+	return len(p.s)
+}
