@@ -70,6 +70,14 @@ func NewDriver(f *Fold, key, taskID string, g Guard) *Driver {
 	return d
 }
 
+// ClaimedBy says that the claim found in the log can't be trusted to be older than t, because its time is its writer's own and not
+// the broker's. The guard then runs from t.
+func (d *Driver) ClaimedBy(t time.Time) {
+	if t.After(d.claimed) {
+		d.claimed = t
+	}
+}
+
 // settled moves to emit if the log already says how the attempt, or its Task, ended.
 func (d *Driver) settled(f *Fold) bool {
 	if t, ok := f.Task(d.taskID); ok && t.Final != nil {

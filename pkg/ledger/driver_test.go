@@ -58,6 +58,10 @@ func TestDriverTakesOver(t *testing.T) {
 	d.LookedUp(false, at(7))
 	require.Equal(t, ActionClaim, d.Action())
 
+	unsure := NewDriver(f, "t/1", "t", DefaultGuard())
+	unsure.ClaimedBy(at(2))
+	require.Equal(t, at(8), unsure.GuardEnds(), "no trust in the claim's own time")
+
 	running := NewDriver(f, "t/1", "t", DefaultGuard())
 	running.LookedUp(true, at(3))
 	require.Equal(t, ActionRun, running.Action(), "what runs can be adopted at once")

@@ -34,6 +34,8 @@ type Record struct {
 	Epoch int64  `json:"epoch"`
 	Owner string `json:"owner"` // unique per process start
 	Key   string `json:"key"`   // the record key: attempt id, or lease/<partition>
+	// Seq numbers an owner's records, so that it tells its own apart when it reads them back. The fold does not look at it.
+	Seq int64 `json:"seq,omitempty"`
 
 	TaskID   string    `json:"taskId,omitempty"`
 	Attempt  int       `json:"attempt,omitempty"`
