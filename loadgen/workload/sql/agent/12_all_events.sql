@@ -1,0 +1,1 @@
+SELECT * FROM tpch.events WHERE custkey = :1
