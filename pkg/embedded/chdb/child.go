@@ -76,6 +76,9 @@ func childCommand(self string, cfg Config) *exec.Cmd {
 
 func runChild(ready *os.File) error {
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	// The engine's own threads write into pipes that the server closes when a client has gone. On a
+	// thread that is not Go's, the signal would end the process.
+	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	ctx, cancel := context.WithCancel(ctx)

@@ -30,7 +30,7 @@ func decodeBody(encoding string, body io.Reader) (io.Reader, error) {
 		}
 		return r, nil
 	case "br":
-		return brotli.NewReader(body), nil
+		return brotliBody{brotli.NewReader(body)}, nil
 	case "lz4":
 		return lz4.NewReader(body), nil
 	case "zstd":
@@ -41,6 +41,18 @@ func decodeBody(encoding string, body io.Reader) (io.Reader, error) {
 		return r.IOReadCloser(), nil
 	}
 	return nil, exception(89, "UNKNOWN_COMPRESSION_METHOD", "Unknown compression method %s", encoding)
+}
+
+// brotliBody reads a brotli stream to its end and no further. The decoder takes the last byte of a
+// stream for excessive input when that arrives by itself, as it does from clickhouse-go.
+type brotliBody struct{ r io.Reader }
+
+func (b brotliBody) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if err != nil && err.Error() == "brotli: excessive input" {
+		err = io.EOF
+	}
+	return n, err
 }
 
 // encodeBody picks the Content-Encoding of a response from what the client accepts, in the order of

@@ -2,7 +2,6 @@ package server
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/pointsman/pointsman/pkg/embedded/chdb/internal/libchdb"
 	"github.com/pointsman/pointsman/pkg/embedded/chdb/internal/statement"
@@ -19,17 +18,20 @@ const queryIDColumn = "if(Settings['" + tagSetting + "'] = '', query_id, Setting
 // so the view is made again at every start.
 const processesView = "system.processes_of_clients"
 
-const createProcessesView = "CREATE OR REPLACE VIEW " + processesView + ` AS
+// queryColumn is the statement as the client wrote it, or nearly so.
+const queryColumn = `replaceAll(replaceRegexpOne(query, '\\nINTO OUTFILE ''/proc/self/fd/\\d+'' TRUNCATE(\\nFORMAT \\w+$| )', ''), '` + processesView + `', 'system.processes')`
+
+const createProcessesView = "CREATE VIEW " + processesView + ` AS
 SELECT * REPLACE (
     ` + queryIDColumn + ` AS query_id,
     if(is_initial_query, ` + queryIDColumn + `, initial_query_id) AS initial_query_id,
-    replaceRegexpOne(query, '\\nINTO OUTFILE ''/proc/self/fd/\\d+'' TRUNCATE FORMAT \\w+$', '') AS query,
+    ` + queryColumn + ` AS query,
     mapFilter((k, v) -> k != '` + tagSetting + `', Settings) AS Settings)
 FROM system.processes`
 
 // Prepare makes what the server needs inside the engine, once per start.
 func Prepare(conn *libchdb.Conn) error {
-	for _, sql := range []string{"DROP VIEW IF EXISTS " + processesView, strings.Replace(createProcessesView, "CREATE OR REPLACE", "CREATE", 1)} {
+	for _, sql := range []string{"DROP VIEW IF EXISTS " + processesView, createProcessesView} {
 		if _, err := conn.Query(sql, "Null", nil); err != nil {
 			return fmt.Errorf("making %s: %w", processesView, err)
 		}

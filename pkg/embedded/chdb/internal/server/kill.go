@@ -16,7 +16,7 @@ func (q *query) killQueries(stmt statement.Statement) error {
 	}
 	format := stmt.Format(q.req.format)
 	condition := "(" + kill.Condition + ") AND " + queryIDColumn + " != " + statement.Quote(q.req.queryID)
-	found, err := q.conn.Query("SELECT hex(query_id), hex("+queryIDColumn+"), hex(user), hex(query) FROM system.processes WHERE "+condition, "TabSeparated", q.req.params)
+	found, err := q.conn.Query("SELECT hex(query_id), hex("+queryIDColumn+"), hex(user), hex("+queryColumn+") FROM system.processes WHERE "+condition, "TabSeparated", q.req.params)
 	if err != nil {
 		return err
 	}

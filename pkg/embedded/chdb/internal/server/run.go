@@ -60,7 +60,13 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, req *request) err
 			return err
 		}
 		defer func() { _ = body.Close() }()
-		if _, err := io.Copy(body, rows); err != nil {
+		into := io.Writer(body)
+		if stmt.Insert().Format() == "Values" {
+			into = io.MultiWriter(&statement.ValuesGuard{}, body)
+		}
+		if _, err := io.Copy(into, rows); errors.Is(err, statement.ErrMulti) {
+			return exception(33, "CANNOT_READ_ALL_DATA", "Cannot read data after semicolon")
+		} else if err != nil {
 			return exception(33, "CANNOT_READ_ALL_DATA", "Cannot read the rows to insert: %v", err)
 		}
 	}
@@ -155,7 +161,12 @@ func (q *query) any(stmt statement.Statement) error {
 	if class.Class == libchdb.ReadOnly {
 		return q.stream(stmt)
 	}
-	return q.direct(stmt.Text(), stmt.Format(q.req.format))
+	sql := stmt.Text()
+	if class.Class == libchdb.Unknown && len(sql) <= len("logout;") {
+		// The library's client side takes exit, quit and the like for commands, alone as they are.
+		sql += " /**/"
+	}
+	return q.direct(sql, stmt.Format(q.req.format))
 }
 
 // stream runs a statement that reads. The engine writes the result into a pipe.

@@ -13,12 +13,12 @@ func (s Statement) Format(otherwise string) string {
 // IntoFile is the statement with its result written to the file at path, in the format that it asks
 // for itself or else in the given one.
 func (s Statement) IntoFile(path, otherwise string) string {
-	into := "\nINTO OUTFILE " + Quote(path) + " TRUNCATE "
+	into := "\nINTO OUTFILE " + Quote(path) + " TRUNCATE"
 	if i := s.formatClause(); i >= 0 {
 		at := s.tokens[i].start
-		return s.text[:at] + into + s.text[at:]
+		return s.text[:at] + into + " " + s.text[at:]
 	}
-	return s.text + into + "FORMAT " + otherwise
+	return s.text + into + "\nFORMAT " + otherwise
 }
 
 // formatClause is the index of the word FORMAT of the FORMAT clause at the end of the statement, or -1.
