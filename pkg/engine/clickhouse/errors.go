@@ -1,0 +1,56 @@
+package clickhouse
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	driver "github.com/ClickHouse/clickhouse-go/v2"
+
+	"github.com/pointsman/pointsman/pkg/engine"
+)
+
+// formatCode is ClickHouse's FORMAT_IS_NOT_SUITABLE_FOR_OUTPUT, which is what the statement's author would get elsewhere.
+const formatCode = "399"
+
+// wrap gives an error its native code and says how far the submission had come. sub is nil for control statements.
+func (e *Engine) wrap(err error, sub *submission) *engine.Error {
+	var done *engine.Error
+	if errors.As(err, &done) {
+		return done
+	}
+	out := &engine.Error{Engine: Kind, Phase: engine.SentUnknown, Err: plain(err, e.cfg.Addrs)}
+	var (
+		exception *driver.Exception
+		status    *driver.HTTPError
+		format    *formatError
+	)
+	switch {
+	case errors.As(err, &exception):
+		out.Phase = engine.Answered
+		out.Code, out.Name = strconv.Itoa(int(exception.Code)), exception.CodeName
+		out.Err = errors.New(strings.TrimSpace(exception.Message))
+	case errors.As(err, &format):
+		out.Phase, out.Code, out.Err = engine.Answered, formatCode, format
+	case errors.As(err, &status) && status.StatusCode < 500:
+		out.Phase = engine.Answered
+	}
+	if sub != nil && !sub.sent.Load() {
+		out.Phase = engine.NotSent
+		if sub.expired.Load() || errors.Is(err, engine.ErrGuardExpired) {
+			out.Err = engine.ErrGuardExpired
+		}
+	}
+	return out
+}
+
+// plain takes the request's address out of an error: it holds the user and every setting, and says nothing to a reader.
+func plain(err error, addrs []string) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return fmt.Errorf("talking to %s: %w", strings.Join(addrs, ", "), u.Err)
+	}
+	return err
+}

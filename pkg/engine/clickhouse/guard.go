@@ -1,0 +1,145 @@
+package clickhouse
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pointsman/pointsman/pkg/engine"
+)
+
+// submission is what is known of one query on its way: whether a byte of it has left, and what the answer's headers said.
+type submission struct {
+	before  time.Time // SubmitBefore; zero means no bound
+	sent    atomic.Bool
+	expired atomic.Bool
+	answer  atomic.Pointer[http.Response]
+
+	mu    sync.Mutex // native only, as is what follows
+	conn  *guardedConn
+	armed bool
+}
+
+// dialled notes the submission's own connection. One that is dialled once the guard is armed is guarded from its hello on.
+func (s *submission) dialled(c *guardedConn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.conn = c
+	if s.armed {
+		c.serves.Store(s)
+	}
+}
+
+// arm makes the connection ask the submission from its next byte on.
+func (s *submission) arm() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.armed = true
+	if s.conn != nil {
+		s.conn.serves.Store(s)
+	}
+}
+
+// leave is asked as the last thing before bytes go out. After the first yes it always says yes: what has begun must not be
+// cut in two.
+func (s *submission) leave(now time.Time) bool {
+	if s.sent.Load() {
+		return true
+	}
+	if !s.before.IsZero() && !now.Before(s.before) {
+		s.expired.Store(true)
+		return false
+	}
+	s.sent.Store(true)
+	return true
+}
+
+type submissionKey struct{}
+
+func withSubmission(ctx context.Context, s *submission) context.Context {
+	return context.WithValue(ctx, submissionKey{}, s)
+}
+
+func submissionOf(ctx context.Context) *submission {
+	s, _ := ctx.Value(submissionKey{}).(*submission)
+	return s
+}
+
+// guardedConn asks the submission it serves before it writes. A check before the request is handed to the transport would
+// not do: dialling, a TLS handshake or a stopped process may lie between.
+type guardedConn struct {
+	net.Conn
+	serves atomic.Pointer[submission]
+}
+
+// Write sends, unless the guard of the submission has run out before its first byte.
+func (c *guardedConn) Write(p []byte) (int, error) {
+	if s := c.serves.Load(); s != nil && !s.leave(time.Now()) {
+		return 0, engine.ErrGuardExpired
+	}
+	return c.Conn.Write(p)
+}
+
+func guardOf(conn net.Conn) *guardedConn {
+	if t, ok := conn.(*tls.Conn); ok {
+		conn = t.NetConn()
+	}
+	g, _ := conn.(*guardedConn)
+	return g
+}
+
+// transport ties each request to its submission.
+type transport struct{ base *http.Transport }
+
+var errRedirect = errors.New("the address answers with a redirect; a query is not sent twice, so give the final address")
+
+// RoundTrip sends one request once.
+func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	s := submissionOf(req.Context())
+	if s != nil {
+		if !s.sent.Load() && !s.before.IsZero() && !time.Now().Before(s.before) {
+			s.expired.Store(true)
+			return nil, engine.ErrGuardExpired
+		}
+		req = req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
+			GotConn: func(info httptrace.GotConnInfo) {
+				if g := guardOf(info.Conn); g != nil {
+					g.serves.Store(s)
+					return
+				}
+				s.leave(time.Now()) // a connection that can't be watched counts as one that sends
+			},
+		}))
+	}
+	resp, err := t.base.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
+		_ = resp.Body.Close()
+		return nil, fmt.Errorf("%w (status %d)", errRedirect, resp.StatusCode)
+	}
+	if s != nil {
+		s.answer.Store(resp)
+		if f := resp.Header.Get("X-ClickHouse-Format"); resp.StatusCode == http.StatusOK && f != "" && f != "Native" {
+			_ = resp.Body.Close()
+			return nil, &formatError{f}
+		}
+	}
+	return resp, nil
+}
+
+// formatError is a statement that chose its own output format, whose bytes this driver can't read.
+type formatError struct{ format string }
+
+// Error says what to change.
+func (e *formatError) Error() string {
+	return fmt.Sprintf("the statement asks for FORMAT %s; leave the FORMAT clause out, rows are delivered as JSON", e.format)
+}

@@ -1,0 +1,165 @@
+package clickhouse
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	rowsdriver "github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/pointsman/pointsman/pkg/engine"
+	"github.com/pointsman/pointsman/pkg/event"
+)
+
+// rows is one result. Next, Values and Close belong to one goroutine; abort may come from another.
+type rows struct {
+	engine  *Engine
+	id      string
+	inner   rowsdriver.Rows // nil for a statement without a result
+	sub     *submission
+	profile *profile
+	release func()
+	unhook  func() bool
+
+	columns  []event.Column
+	targets  []target
+	count    int64
+	err      error
+	finished atomic.Bool
+	once     sync.Once
+}
+
+func newRows(e *Engine, id string, inner rowsdriver.Rows, sub *submission, p *profile, release func()) *rows {
+	r := &rows{engine: e, id: id, inner: inner, sub: sub, profile: p, release: release, unhook: func() bool { return true }}
+	if inner == nil {
+		return r
+	}
+	for _, c := range inner.ColumnTypes() {
+		r.columns = append(r.columns, event.Column{Name: c.Name(), Type: c.DatabaseTypeName()})
+		r.targets = append(r.targets, newTarget(c.ScanType(), c.DatabaseTypeName()))
+	}
+	return r
+}
+
+// Columns names the result's columns.
+func (r *rows) Columns() []event.Column { return r.columns }
+
+// Next moves to the next row.
+func (r *rows) Next() bool {
+	if r.err != nil || r.finished.Load() {
+		return false
+	}
+	if r.inner != nil && r.inner.Next() {
+		r.count++
+		return true
+	}
+	if r.inner != nil {
+		if err := r.inner.Err(); err != nil {
+			r.err = r.engine.wrap(err, r.sub)
+		}
+	}
+	r.finish()
+	return false
+}
+
+// Values are the current row's values.
+func (r *rows) Values() ([]any, error) {
+	dest := make([]any, len(r.targets))
+	for i, t := range r.targets {
+		dest[i] = t.fresh()
+	}
+	if err := r.inner.Scan(dest...); err != nil {
+		return nil, r.engine.wrap(err, r.sub)
+	}
+	out := make([]any, len(dest))
+	for i, t := range r.targets {
+		out[i] = t.value(dest[i])
+	}
+	return out, nil
+}
+
+// Err is what ended the rows before their end.
+func (r *rows) Err() error { return r.err }
+
+// finish gives the connection back; the query is over at the engine.
+func (r *rows) finish() {
+	if r.finished.CompareAndSwap(false, true) {
+		r.unhook()
+		r.release()
+	}
+}
+
+// abort kills the query when its context ends.
+func (r *rows) abort() {
+	if r.finished.Load() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.engine.life, stopWithin)
+	defer cancel()
+	_, _ = r.engine.Kill(ctx, r.id) // an engine that can't be reached is told by the dropped connection
+	r.release()
+}
+
+// Close ends the query when it still runs.
+func (r *rows) Close() error {
+	r.once.Do(func() {
+		if !r.finished.Load() {
+			r.unhook()
+			r.abort()
+			r.finished.Store(true)
+		}
+		if r.inner != nil {
+			_ = r.inner.Close() // the error is that of the dropped connection, or was told by Err
+		}
+	})
+	return nil
+}
+
+// Stats is what the engine said of the run.
+func (r *rows) Stats() event.Stats {
+	s := r.profile.stats()
+	if resp := r.sub.answer.Load(); resp != nil && r.finished.Load() {
+		const header = "X-ClickHouse-Summary"
+		s = summaryStats(cmp.Or(resp.Trailer.Get(header), resp.Header.Get(header)), r.count)
+	}
+	if r.finished.Load() && r.err == nil {
+		n := r.count
+		s.ResultRows = &n
+	}
+	return s
+}
+
+// summaryStats reads the summary header of a query that is over. A server without trailers writes it with the first bytes of
+// the answer: that is the end for a small result, but somewhere in the middle for one that streams. Its own count of result
+// rows tells the two apart, and what is known to be incomplete is not reported.
+func summaryStats(header string, rows int64) event.Stats {
+	var s event.Stats
+	fields := map[string]json.RawMessage{}
+	if header == "" || json.Unmarshal([]byte(header), &fields) != nil {
+		return s
+	}
+	number := func(names ...string) *int64 {
+		for _, name := range names {
+			text := string(fields[name])
+			if unquoted, err := strconv.Unquote(text); err == nil {
+				text = unquoted
+			}
+			if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+				return &n
+			}
+		}
+		return nil
+	}
+	if said := number("result_rows"); said != nil && *said != rows {
+		return s
+	}
+	s.ReadRows, s.ReadBytes = number("read_rows"), number("read_bytes")
+	s.ResultBytes = number("result_bytes")
+	s.PeakMemoryBytes = number("peak_memory_usage", "memory_usage")
+	return s
+}
+
+var _ engine.Rows = (*rows)(nil)

@@ -1,0 +1,125 @@
+package clickhouse
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/chcol"
+	"github.com/shopspring/decimal"
+)
+
+// target is where a column's values are scanned to, and how they become the port's values.
+type target struct {
+	kind  reflect.Type
+	dates dateMode
+}
+
+// dateMode says what the times of a column mean. The driver gives a plain date as midnight in the server's zone: moving it
+// to UTC would give another day.
+type dateMode int
+
+const (
+	instants dateMode = iota // only instants: they are given in UTC
+	days                     // only dates: they are given as midnight in UTC
+	mixed                    // both, in one tuple: they keep their zone
+)
+
+func newTarget(kind reflect.Type, typeName string) target {
+	t := target{kind: kind}
+	withoutTimes := strings.ReplaceAll(typeName, "DateTime", "")
+	switch {
+	case !strings.Contains(withoutTimes, "Date"):
+	case withoutTimes == typeName:
+		t.dates = days
+	default:
+		t.dates = mixed
+	}
+	return t
+}
+
+func (t target) fresh() any { return reflect.New(t.kind).Interface() }
+
+func (t target) value(ptr any) any { return t.convert(reflect.ValueOf(ptr).Elem()) }
+
+func (t target) time(v time.Time) time.Time {
+	switch t.dates {
+	case days:
+		return time.Date(v.Year(), v.Month(), v.Day(), 0, 0, 0, 0, time.UTC)
+	case mixed:
+		return v
+	default:
+		return v.UTC()
+	}
+}
+
+// convert gives nil, bool, string, int64, uint64, float64, json.Number, time.Time, []any or map[string]any.
+func (t target) convert(v reflect.Value) any {
+	if !v.IsValid() {
+		return nil
+	}
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if v.IsNil() {
+			return nil
+		}
+	}
+	switch x := v.Interface().(type) {
+	case time.Time:
+		return t.time(x)
+	case decimal.Decimal:
+		return json.Number(x.String())
+	case *big.Int:
+		return json.Number(x.String())
+	case big.Int:
+		return json.Number(x.String())
+	case time.Duration:
+		return clock(x)
+	case json.RawMessage:
+		return string(x)
+	case chcol.Variant:
+		return t.convert(reflect.ValueOf(x.Any()))
+	case *chcol.JSON:
+		return t.convert(reflect.ValueOf(x.NestedMap()))
+	case chcol.JSON:
+		return t.convert(reflect.ValueOf(x.NestedMap()))
+	case fmt.Stringer: // UUIDs and IP addresses
+		if v.Kind() != reflect.Pointer {
+			return x.String()
+		}
+	}
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		return t.convert(v.Elem())
+	case reflect.Bool:
+		return v.Bool()
+	case reflect.String:
+		return v.String()
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return v.Int()
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return v.Uint()
+	case reflect.Float32:
+		// The shortest text that reads back as the same Float32: 0.1 stays 0.1 and does not become 0.10000000149011612.
+		return shortest(float32(v.Float()))
+	case reflect.Float64:
+		return v.Float()
+	case reflect.Slice, reflect.Array:
+		out := make([]any, v.Len())
+		for i := range out {
+			out[i] = t.convert(v.Index(i))
+		}
+		return out
+	case reflect.Map:
+		out := make(map[string]any, v.Len())
+		for _, key := range v.MapKeys() {
+			out[fmt.Sprint(t.convert(key))] = t.convert(v.MapIndex(key))
+		}
+		return out
+	default:
+		return fmt.Sprint(v.Interface())
+	}
+}

@@ -1,0 +1,172 @@
+// Package enginetest is the suite that every engine adapter must pass: what the executor relies on when it submits, follows,
+// stops and looks up attempts.
+//
+// An adapter's test starts a real engine, fills in a Fixture in that engine's dialect, and calls Exercise. What an engine can't
+// do is left empty in the Fixture and skipped by name, so that a gap is seen in the test's output.
+package enginetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pointsman/pointsman/pkg/engine"
+	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/failure"
+)
+
+// Fixture is an engine under test, in its own dialect.
+type Fixture struct {
+	// Kind is the engine's kind, under which pkg/failure knows its codes.
+	Kind string
+	// Open makes a client of the engine. Two clients stand for two processes. The suite closes what it opens.
+	Open func(t *testing.T) engine.Engine
+	// Dead makes a client of an address at which nobody listens.
+	Dead func(t *testing.T) engine.Engine
+
+	// One gives one row with the number 1, and reads at least one row.
+	One string
+	// Empty gives columns and no row.
+	Empty string
+	// NoResult is a statement without a result, such as a DDL statement that may be repeated.
+	NoResult string
+	// Types gives one row; Columns and Values are what it must be read as.
+	Types   string
+	Columns []event.Column
+	Values  []any
+	// Wrong names a table that does not exist, Syntax is no SQL.
+	Wrong, Syntax string
+	// Greedy needs more memory than MemoryLimit; GreedySettings go with it.
+	Greedy         string
+	MemoryLimit    int64
+	GreedySettings map[string]string
+	// Slow runs for at least twenty seconds unless it is stopped, and then gives a row.
+	Slow string
+	// Large gives LargeRows rows, many more than fit into the buffers between the engine and a reader.
+	Large     string
+	LargeRows int
+	// Breaks gives some rows and then fails; BreaksClass is its class.
+	Breaks      string
+	BreaksClass failure.Class
+	// Setting is a statement that shows the value of a setting of a query, SettingName, and SettingValue is not its default.
+	Setting, SettingName, SettingValue string
+}
+
+var serial atomic.Int64
+
+// id is an attempt id as the executor makes them.
+func id(t *testing.T) string {
+	t.Helper()
+	return fmt.Sprintf("t-%d-%d/1", time.Now().UnixNano(), serial.Add(1))
+}
+
+// Exercise runs the suite.
+func Exercise(t *testing.T, f Fixture) {
+	for _, c := range []struct {
+		name string
+		skip bool
+		run  func(t *testing.T, f Fixture)
+	}{
+		{"Submit", false, submit},
+		{"NoResult", f.NoResult == "", noResult},
+		{"Types", f.Types == "", types},
+		{"Settings", f.Setting == "", settings},
+		{"SemanticErrors", false, semanticErrors},
+		{"MemoryLimit", f.Greedy == "", memoryLimit},
+		{"TimeLimit", f.Slow == "", timeLimit},
+		{"FailsMidway", f.Breaks == "", failsMidway},
+		{"GuardRanOut", false, guardRanOut},
+		{"FindAndKill", f.Slow == "", findAndKill},
+		{"KillUnknown", false, killUnknown},
+		{"DuplicateID", f.Slow == "", duplicateID},
+		{"CancelBeforeTheFirstAnswer", f.Slow == "", cancelBeforeAnswer},
+		{"CancelWhileReading", f.Large == "", cancelWhileReading},
+		{"CloseWhileReading", f.Large == "", closeWhileReading},
+		{"LargeResult", f.Large == "", largeResult},
+		{"ClosingTheClientKillsNothingElse", f.Slow == "", closeClient},
+		{"CanaryAndLoad", false, canaryAndLoad},
+		{"DeadServer", f.Dead == nil, deadServer},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.skip {
+				t.Skip("the fixture says that this engine can't do it")
+			}
+			c.run(t, f)
+		})
+	}
+}
+
+func (f Fixture) open(t *testing.T) engine.Engine {
+	t.Helper()
+	e := f.Open(t)
+	t.Cleanup(func() { _ = e.Close() })
+	return e
+}
+
+// failed checks an error's type and class.
+func (f Fixture) failed(t *testing.T, err error, want failure.Class) *engine.Error {
+	t.Helper()
+	var e *engine.Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, f.Kind, e.Engine)
+	got := failure.Classify(failure.Report{Engine: e.Engine, Code: e.Code, Name: e.Name, Message: e.Error(), Reach: failure.Reach(e.Phase)})
+	require.Equal(t, string(want), got.Class, "%v (code %q, phase %s)", err, e.Code, e.Phase)
+	return e
+}
+
+// drain reads rows to their end.
+func drain(t *testing.T, rows engine.Rows) [][]any {
+	t.Helper()
+	var out [][]any
+	for rows.Next() {
+		values, err := rows.Values()
+		require.NoError(t, err)
+		out = append(out, values)
+	}
+	return out
+}
+
+// run submits a query in the background and gives its end.
+func run(ctx context.Context, e engine.Engine, q engine.Query) <-chan error {
+	ended := make(chan error, 1)
+	go func() {
+		rows, err := e.Submit(ctx, q)
+		if err != nil {
+			ended <- err
+			return
+		}
+		for rows.Next() {
+		}
+		ended <- errors.Join(rows.Err(), rows.Close())
+	}()
+	return ended
+}
+
+const patience = 20 * time.Second
+
+func awaitState(t *testing.T, e engine.Engine, id string, want engine.RunState) engine.Run {
+	t.Helper()
+	var last engine.Run
+	require.Eventually(t, func() bool {
+		run, err := e.Find(t.Context(), id)
+		last = run
+		return err == nil && run.State == want
+	}, patience, 20*time.Millisecond, "waiting for %s to be %s", id, want)
+	return last
+}
+
+func awaitEnd(t *testing.T, ended <-chan error) error {
+	t.Helper()
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(patience):
+		t.Fatal("the query did not end")
+		return nil
+	}
+}
