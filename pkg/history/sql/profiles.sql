@@ -27,7 +27,7 @@ FROM
         FROM attempt_1h AS r FINAL
         INNER JOIN (SELECT hour, max(rev) AS counts FROM rollup_rev WHERE hour >= {from:DateTime('UTC')} GROUP BY hour) AS v ON r.hour = v.hour
         WHERE r.rev >= v.counts AND r.hour >= {from:DateTime('UTC')} AND r.hour < {tail:DateTime('UTC')}
-            AND fingerprint IN {fingerprints:Array(String)}
+            AND fingerprint IN (SELECT unhex(arrayJoin({fingerprints:Array(String)})))
         UNION ALL
         SELECT
             toStartOfHour(ended_at) AS hour, fingerprint, engine, cluster,
@@ -41,7 +41,7 @@ FROM
             countIf(peak_memory_bytes IS NOT NULL),
             maxIf(assumeNotNull(peak_memory_bytes), peak_memory_bytes IS NOT NULL)
         FROM attempt_ends FINAL
-        WHERE ended_at >= {tail:DateTime('UTC')} AND fingerprint IN {fingerprints:Array(String)}
+        WHERE ended_at >= {tail:DateTime('UTC')} AND fingerprint IN (SELECT unhex(arrayJoin({fingerprints:Array(String)})))
         GROUP BY hour, fingerprint, engine, cluster
     ) AS p
     GROUP BY fingerprint, engine, cluster
@@ -55,11 +55,11 @@ FULL JOIN
         FROM sla_1h AS r FINAL
         INNER JOIN (SELECT hour, max(rev) AS counts FROM rollup_rev WHERE hour >= {from:DateTime('UTC')} GROUP BY hour) AS v ON r.hour = v.hour
         WHERE r.rev >= v.counts AND r.hour >= {from:DateTime('UTC')} AND r.hour < {tail:DateTime('UTC')}
-            AND fingerprint IN {fingerprints:Array(String)}
+            AND fingerprint IN (SELECT unhex(arrayJoin({fingerprints:Array(String)})))
         UNION ALL
         SELECT fingerprint, engine, cluster, count(), countIf(sla_hit)
         FROM outcomes FINAL
-        WHERE finished_at >= {tail:DateTime('UTC')} AND fingerprint IN {fingerprints:Array(String)}
+        WHERE finished_at >= {tail:DateTime('UTC')} AND fingerprint IN (SELECT unhex(arrayJoin({fingerprints:Array(String)})))
         GROUP BY fingerprint, engine, cluster
     )
     GROUP BY fingerprint, engine, cluster

@@ -1,0 +1,1 @@
+INSERT INTO dirty_hours (hour) SELECT arrayJoin({hours:Array(DateTime('UTC'))})
