@@ -139,3 +139,18 @@ func (d Dialect) PipesOr() bool { return d.info().rules&rulePipesOr != 0 }
 
 // Backslash says that a backslash escapes inside the dialect's ordinary strings.
 func (d Dialect) Backslash() bool { return d.info().rules&ruleBackslash != 0 }
+
+// FillsDefaults says that an outer join fills missing rows with default values and not with NULL.
+func (d Dialect) FillsDefaults() bool { return d == ClickHouse }
+
+// AliasesInWhere says that WHERE may use the names that SELECT gives to its columns.
+func (d Dialect) AliasesInWhere() bool { return d == ClickHouse || d == Auto }
+
+// LikeEscape is the character that escapes a wildcard in LIKE without an ESCAPE clause, or zero.
+func (d Dialect) LikeEscape() byte {
+	switch d {
+	case Trino, Presto, Dremio, ANSI, DuckDB:
+		return 0
+	}
+	return '\\'
+}

@@ -80,7 +80,7 @@ func (o *output) literal(p *pass, off, end int, c Class) {
 		p.span(o.spans, Span{Off: uint32(off), End: uint32(end), Slot: p.slot, Class: c})
 	}
 	if o.doToken {
-		o.tokens = append(o.tokens, Token{Off: uint32(off), End: uint32(end), Slot: p.slot, Kind: Literal})
+		o.token(Token{Off: uint32(off), End: uint32(end), Slot: p.slot, Kind: Literal})
 	}
 	if o.doCanon {
 		o.gap(p, Literal, pLiteral)
@@ -116,7 +116,7 @@ func (p *pass) ordinal(off, end int) {
 	p.tokens++
 	if o := p.out; o != nil {
 		if o.doToken {
-			o.tokens = append(o.tokens, Token{Off: uint32(off), End: uint32(end), Kind: Ordinal})
+			o.token(Token{Off: uint32(off), End: uint32(end), Kind: Ordinal})
 		}
 		if o.doCanon {
 			o.gap(p, Ordinal, pOrdinal)
@@ -135,7 +135,7 @@ func (p *pass) op(off, end int, code prev) {
 	p.tokens++
 	if o := p.out; o != nil {
 		if o.doToken {
-			o.tokens = append(o.tokens, Token{Off: uint32(off), End: uint32(end), Kind: Operator})
+			o.token(Token{Off: uint32(off), End: uint32(end), Kind: Operator})
 		}
 		if o.doCanon {
 			o.gap(p, Operator, code)
@@ -173,7 +173,7 @@ func (p *pass) control(off int) {
 	p.tokens++
 	if o := p.out; o != nil {
 		if o.doToken {
-			o.tokens = append(o.tokens, Token{Off: uint32(off), End: uint32(off) + 1, Kind: Control})
+			o.token(Token{Off: uint32(off), End: uint32(off) + 1, Kind: Control})
 		}
 		if o.doCanon {
 			o.gap(p, Bare, pName)
@@ -186,7 +186,7 @@ func (p *pass) control(off int) {
 // punct prints one of the single marks.
 func (o *output) punct(p *pass, c byte, off int) {
 	if o.doToken {
-		o.tokens = append(o.tokens, Token{Off: uint32(off), End: uint32(off) + 1, Kind: Punct})
+		o.token(Token{Off: uint32(off), End: uint32(off) + 1, Kind: Punct})
 	}
 	if o.doCanon {
 		code := pOpen
@@ -201,5 +201,11 @@ func (o *output) punct(p *pass, c byte, off int) {
 			code = pSemi
 		}
 		o.mark(p, c, code)
+	}
+}
+
+func (o *output) token(t Token) {
+	if len(o.tokens) < o.limit {
+		o.tokens = append(o.tokens, t)
 	}
 }

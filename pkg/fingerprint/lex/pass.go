@@ -90,6 +90,7 @@ type output struct {
 	spans   *Spans
 	doCanon bool
 	doToken bool
+	limit   int  // of tokens
 	last    Kind // of the token printed last, with its text's class in lastPrev
 	lastP   prev
 }
@@ -142,9 +143,9 @@ func Canonical(dst []byte, s string, d Dialect) ([]byte, Result) {
 	return o.canon, r
 }
 
-// Tokens appends the tokens of a text to dst, and its literals to spans if there are any wanted.
-func Tokens(dst []Token, s string, d Dialect, spans *Spans) ([]Token, Result) {
-	o := output{tokens: dst, doToken: true, spans: spans}
+// Tokens appends at most limit tokens of a text to dst, and its literals to spans if there are any wanted.
+func Tokens(dst []Token, s string, d Dialect, spans *Spans, limit int) ([]Token, Result) {
+	o := output{tokens: dst, doToken: true, spans: spans, limit: len(dst) + limit}
 	r := run(s, d, Key{}, &o)
 	return o.tokens, r
 }

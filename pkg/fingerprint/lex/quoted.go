@@ -71,7 +71,7 @@ func (p *pass) quotedName(i, j int, quote byte, simple bool) {
 	p.tokens++
 	if o := p.out; o != nil {
 		if o.doToken {
-			o.tokens = append(o.tokens, Token{Off: uint32(i), End: uint32(j) + 1, Kind: Quoted})
+			o.token(Token{Off: uint32(i), End: uint32(j) + 1, Kind: Quoted})
 		}
 		if o.doCanon {
 			o.gap(p, Quoted, pName)

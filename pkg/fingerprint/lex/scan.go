@@ -187,7 +187,7 @@ func (p *pass) exactName(i, j int) {
 	p.tokens++
 	if o := p.out; o != nil {
 		if o.doToken {
-			o.tokens = append(o.tokens, Token{Off: uint32(i), End: uint32(j), Kind: Bare})
+			o.token(Token{Off: uint32(i), End: uint32(j), Kind: Bare})
 		}
 		if o.doCanon {
 			o.gap(p, Bare, pName)

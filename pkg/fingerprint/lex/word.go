@@ -115,7 +115,7 @@ func (p *pass) hashWord(i, j int, w1, w2 uint64) {
 
 func (o *output) word(p *pass, i, j int, kw Word) {
 	if o.doToken {
-		o.tokens = append(o.tokens, Token{Off: uint32(i), End: uint32(j), Word: kw, Kind: Bare})
+		o.token(Token{Off: uint32(i), End: uint32(j), Word: kw, Kind: Bare})
 	}
 	if o.doCanon {
 		code := pName

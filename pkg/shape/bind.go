@@ -1,0 +1,212 @@
+package shape
+
+import (
+	"slices"
+
+	"github.com/pointsman/pointsman/pkg/fingerprint/lex"
+)
+
+// Binding holds the values that one text gives to a template. Its memory may be used again for the next text.
+type Binding struct {
+	Limit, Offset       int64
+	HasLimit, HasOffset bool
+	Bucket              Bucket
+	// slots[k] is the first span of slot k; spans of one slot need not follow each other.
+	spans []lex.Span
+	first []int32
+	cut   bool
+	d     lex.Dialect
+	t     *Template
+}
+
+// Bind gives the template's slots the values of a text. r and spans are what lexing that text returned. It allocates
+// nothing once the binding's memory is large enough.
+func (t *Template) Bind(b *Binding, sql string, d lex.Dialect, r lex.Result, spans *lex.Spans) {
+	b.t, b.d, b.spans, b.cut = t, d, spans.List, spans.Cut
+	b.index(int(r.Slots))
+	b.Limit, b.HasLimit = b.integer(sql, t.limit)
+	b.Offset, b.HasOffset = b.integer(sql, t.offset)
+	b.Bucket = t.bucket(b, sql, r)
+}
+
+// index finds the first span of every slot.
+func (b *Binding) index(slots int) {
+	slots = min(slots, lex.MaxSpans)
+	if cap(b.first) < slots {
+		b.first = make([]int32, slots)
+	}
+	b.first = b.first[:slots]
+	for i := range b.first {
+		b.first[i] = -1
+	}
+	for i := len(b.spans) - 1; i >= 0; i-- {
+		if s := int(b.spans[i].Slot); s < slots {
+			b.first[s] = int32(i)
+		}
+	}
+}
+
+// span is the literal of a slot that has exactly one.
+func (b *Binding) span(slot uint32) (lex.Span, bool) {
+	if int(slot) >= len(b.first) || b.first[slot] < 0 {
+		return lex.Span{}, false
+	}
+	return b.spans[b.first[slot]], true
+}
+
+// integer reads a bound of rows.
+func (b *Binding) integer(sql string, ref slotRef) (int64, bool) {
+	if ref.kind != slotLit {
+		return 0, false
+	}
+	s, ok := b.span(ref.slot)
+	if !ok || s.Class != lex.Number {
+		return 0, false
+	}
+	return parseInt(sql[s.Off:s.End])
+}
+
+// parseInt reads digits alone.
+func parseInt(s string) (int64, bool) {
+	if len(s) == 0 || len(s) > 19 {
+		return 0, false
+	}
+	var n int64
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		if n > (1<<63-1-int64(c-'0'))/10 {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n, true
+}
+
+// Shape is the template with the values of its binding.
+func (t *Template) Shape(b *Binding, sql string) Shape {
+	s := t.shape
+	if b.HasLimit {
+		n := b.Limit
+		s.Limit = &n
+	}
+	if b.HasOffset {
+		n := b.Offset
+		s.Offset = &n
+	}
+	s.Prunable = b.Predicates(sql)
+	s.Bucket = b.Bucket.String()
+	return s
+}
+
+// Predicates decodes the conditions that can prune. Those whose values are not in the text, or could not all be kept, are
+// left out.
+func (b *Binding) Predicates(sql string) []Predicate {
+	var out []Predicate
+	for i := range b.t.preds {
+		p := &b.t.preds[i]
+		pred := Predicate{Table: p.table, Column: p.column, Op: p.op}
+		ok := true
+		switch p.op {
+		case IsNull, IsNotNull:
+		case In, NotIn:
+			pred.Value, ok = b.values(sql, p)
+		case like:
+			pred.Op, pred.Value, ok = b.prefix(sql, p)
+		default:
+			pred.Value, ok = b.value(sql, p.slots[0])
+		}
+		if ok && !slices.ContainsFunc(out, func(q Predicate) bool { return equalPredicates(q, pred) }) {
+			out = append(out, pred)
+		}
+	}
+	return out
+}
+
+func equalPredicates(a, b Predicate) bool {
+	return a.Table == b.Table && a.Column == b.Column && a.Op == b.Op && a.Value.equal(b.Value)
+}
+
+func (v Value) equal(o Value) bool {
+	return v.kind == o.kind && v.text == o.text && slices.EqualFunc(v.list, o.list, Value.equal)
+}
+
+// values decodes all the constants of a list; a list that was cut says nothing.
+func (b *Binding) values(sql string, p *predTemplate) (Value, bool) {
+	if b.cut {
+		return Value{}, false
+	}
+	var list []Value
+	for _, slot := range p.slots {
+		if int(slot) >= len(b.first) || b.first[slot] < 0 {
+			return Value{}, false
+		}
+		for _, s := range b.spans[b.first[slot]:] {
+			if s.Slot != slot {
+				continue
+			}
+			v, ok := decode(sql[s.Off:s.End], s.Class, b.d)
+			if !ok {
+				return Value{}, false
+			}
+			list = append(list, v)
+		}
+	}
+	if len(list) == 1 {
+		return ListValue(list), true
+	}
+	return ListValue(list), len(list) > 0
+}
+
+func (b *Binding) value(sql string, slot uint32) (Value, bool) {
+	s, ok := b.span(slot)
+	if !ok {
+		return Value{}, false
+	}
+	return decode(sql[s.Off:s.End], s.Class, b.d)
+}
+
+// prefix turns a LIKE pattern into what it says for sure of the beginning of a value.
+func (b *Binding) prefix(sql string, p *predTemplate) (Op, Value, bool) {
+	s, ok := b.span(p.slots[0])
+	if !ok || s.Class != lex.String {
+		return "", Value{}, false
+	}
+	pattern, ok := decodeString(sql[s.Off:s.End], b.d, true)
+	if !ok {
+		return "", Value{}, false
+	}
+	escape := b.d.LikeEscape()
+	if p.hasEscape {
+		e, ok := b.span(p.escape.slot)
+		if !ok || p.escape.kind != slotLit {
+			return "", Value{}, false
+		}
+		text, ok := decodeString(sql[e.Off:e.End], b.d, false)
+		if !ok || len(text) > 1 {
+			return "", Value{}, false
+		}
+		escape = 0
+		if len(text) == 1 {
+			escape = text[0]
+		}
+	} else if b.d == lex.Auto && slices.Contains([]byte(pattern), '\\') {
+		return "", Value{}, false
+	}
+	var out []byte
+	for i := 0; i < len(pattern); i++ {
+		c := pattern[i]
+		switch {
+		case escape != 0 && c == escape && i+1 < len(pattern):
+			i++
+			out = append(out, pattern[i])
+		case c == '%' || c == '_':
+			return StartsWith, StringValue(string(out)), len(out) > 0
+		default:
+			out = append(out, c)
+		}
+	}
+	return Eq, StringValue(string(out)), true
+}

@@ -1,0 +1,174 @@
+package shape_test
+
+import (
+	"bufio"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pointsman/pointsman/pkg/fingerprint/lex"
+	"github.com/pointsman/pointsman/pkg/shape"
+)
+
+type corpusPrune struct {
+	Table  string          `json:"table"`
+	Column string          `json:"column"`
+	Op     string          `json:"op"`
+	Value  json.RawMessage `json:"value"`
+}
+
+type corpusCase struct {
+	ID       string                     `json:"id"`
+	Dialect  string                     `json:"dialect"`
+	SQL      string                     `json:"sql"`
+	Relation string                     `json:"relation"`
+	Note     string                     `json:"note"`
+	Expect   map[string]json.RawMessage `json:"expect"`
+}
+
+func corpus(t testing.TB) []corpusCase {
+	f, err := os.Open("../../test/corpus/fingerprint/cases.jsonl")
+	require.NoError(t, err)
+	defer f.Close()
+	var cases []corpusCase
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		var c corpusCase
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &c))
+		cases = append(cases, c)
+	}
+	require.NoError(t, lines.Err())
+	require.Len(t, cases, 152)
+	return cases
+}
+
+func as[T any](t testing.TB, raw json.RawMessage) T {
+	var v T
+	require.NoError(t, json.Unmarshal(raw, &v))
+	return v
+}
+
+func lowered(names []string) []string {
+	out := make([]string, 0, len(names))
+	for _, n := range names {
+		out = append(out, strings.ToLower(n))
+	}
+	sort.Strings(out)
+	return out
+}
+
+func TestCorpusShapes(t *testing.T) {
+	for _, c := range corpus(t) {
+		if c.Relation != "shape" && c.Relation != "robust" {
+			continue
+		}
+		d, err := lex.ParseDialect(c.Dialect)
+		require.NoError(t, err)
+		t.Run(c.ID, func(t *testing.T) {
+			sql := c.SQL
+			if raw, ok := c.Expect["append_bytes_hex"]; ok {
+				tail, err := hex.DecodeString(as[string](t, raw))
+				require.NoError(t, err)
+				sql += string(tail)
+			}
+			checkShape(t, c, shape.Of(sql, d))
+		})
+	}
+}
+
+// checkShape asserts the keys that a case lists, and no others.
+func checkShape(t *testing.T, c corpusCase, s shape.Shape) {
+	for key, raw := range c.Expect {
+		switch key {
+		case "kind":
+			require.Equal(t, as[string](t, raw), string(s.Statement), c.Note)
+		case "read_only":
+			require.Equal(t, as[bool](t, raw), s.ReadOnly, c.Note)
+		case "tables":
+			require.Equal(t, lowered(as[[]string](t, raw)), lowered(shape.Names(s.Tables)), c.Note)
+		case "write_tables":
+			require.Equal(t, lowered(as[[]string](t, raw)), lowered(shape.Names(s.WriteTables)), c.Note)
+		case "join_tables":
+			require.Equal(t, as[int](t, raw), s.JoinTables, c.Note)
+		case "has_window":
+			require.Equal(t, as[bool](t, raw), s.HasWindow(), c.Note)
+		case "has_group_by":
+			require.Equal(t, as[bool](t, raw), s.GroupBy, c.Note)
+		case "has_udf":
+			require.Equal(t, as[bool](t, raw), s.HasUDF(), c.Note)
+		case "limit":
+			require.Equal(t, as[*int64](t, raw), s.Limit, c.Note)
+		case "offset":
+			require.Equal(t, as[*int64](t, raw), s.Offset, c.Note)
+		case "prune":
+			for _, want := range as[[]corpusPrune](t, raw) {
+				require.True(t, offered(t, s, want), "%s: want %s offered, have %+v", c.Note, want, s.Prunable)
+			}
+		case "must_not_prune":
+			for _, bad := range as[[]corpusPrune](t, raw) {
+				require.False(t, offered(t, s, bad), "%s: %s must not be offered", c.Note, bad)
+			}
+		case "generate", "max_ratio_per_doubling", "append_bytes_hex":
+		default:
+			t.Fatalf("case %s asserts %q, which this test does not know", c.ID, key)
+		}
+	}
+}
+
+func offered(t testing.TB, s shape.Shape, want corpusPrune) bool {
+	for _, p := range s.Prunable {
+		if !strings.EqualFold(p.Table.String(), want.Table) || !strings.EqualFold(p.Column, want.Column) || string(p.Op) != want.Op {
+			continue
+		}
+		value, err := json.Marshal(p.Value)
+		require.NoError(t, err)
+		if len(want.Value) == 0 || string(value) == string(want.Value) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestCorpusGrowth runs every generated text in growing sizes: time per doubling stays in bounds.
+func TestCorpusGrowth(t *testing.T) {
+	type generate struct {
+		Prefix, Open, Core, Close, Suffix string
+		Sizes                             []int
+	}
+	for _, c := range corpus(t) {
+		raw, ok := c.Expect["generate"]
+		if !ok {
+			continue
+		}
+		d, err := lex.ParseDialect(c.Dialect)
+		require.NoError(t, err)
+		t.Run(c.ID, func(t *testing.T) {
+			g := as[generate](t, raw)
+			best := make([]time.Duration, len(g.Sizes))
+			for round := range 5 {
+				for i, n := range g.Sizes {
+					text := g.Prefix + strings.Repeat(g.Open, n) + g.Core + strings.Repeat(g.Close, n) + g.Suffix
+					start := time.Now()
+					checkShape(t, c, shape.Of(text, d))
+					if took := time.Since(start); round == 0 || took < best[i] {
+						best[i] = took
+					}
+				}
+			}
+			bound := as[float64](t, c.Expect["max_ratio_per_doubling"])
+			for i := 1; i < len(best); i++ {
+				ratio := float64(best[i]) / float64(best[i-1])
+				if best[i] > 2*time.Millisecond { // below, the clock and the collector say more than the text
+					require.LessOrEqual(t, ratio, bound, "%v", best)
+				}
+			}
+			t.Log(best)
+		})
+	}
+}

@@ -1,0 +1,456 @@
+package shape
+
+import "github.com/pointsman/pointsman/pkg/fingerprint/lex"
+
+// from reads the items of FROM with their joins, and returns the index behind them.
+func (p *parser) from(n *node, i int) int {
+	first := len(n.sources)
+	if !p.joinAhead(i) {
+		i = p.factor(n, i)
+	}
+	for i < len(p.toks) {
+		if p.punct(i) == ',' {
+			p.build.shape.Joins.Cross++
+			at := len(n.sources)
+			i = p.factor(n, i+1)
+			first = min(first, at)
+			continue
+		}
+		j, ok := p.join(i)
+		if !ok {
+			return i
+		}
+		i = p.joined(n, j, first)
+	}
+	return i
+}
+
+// join is one join operator and where its right side begins.
+type join struct {
+	kind  lex.Word // inner, left, right, full, cross, semi, anti
+	next  int
+	array bool // LATERAL VIEW, ARRAY JOIN, APPLY: columns of the left side are unfolded
+	asof  bool
+	count bool
+}
+
+// joinAhead says that a join operator stands where a table could.
+func (p *parser) joinAhead(i int) bool {
+	switch p.word(i) {
+	case lex.KwLateral:
+		return p.word(i+1) == lex.KwView
+	case lex.KwLeft, lex.KwInner:
+		return p.word(i+1) == lex.KwArray
+	case lex.KwArray:
+		return p.word(i+1) == lex.KwJoin
+	}
+	return false
+}
+
+// join reads the words of a join operator, if one begins at i.
+func (p *parser) join(i int) (join, bool) {
+	j := join{kind: lex.KwInner, count: true}
+	for k := i; k < i+6; k++ {
+		switch w := p.word(k); w {
+		case lex.KwJoin:
+			j.next = k + 1
+			return j, true
+		case lex.KwStraightJoin:
+			j.next = k + 1
+			return j, true
+		case lex.KwApply:
+			if k == i {
+				return j, false
+			}
+			j.next, j.array = k+1, false
+			return j, true
+		case lex.KwLeft, lex.KwRight, lex.KwFull, lex.KwCross:
+			if p.punct(k+1) == '(' {
+				return j, false
+			}
+			j.kind = w
+		case lex.KwSemi, lex.KwAnti:
+			j.kind = w
+		case lex.KwOuter:
+			if k == i && p.word(k+1) == lex.KwApply {
+				j.kind = lex.KwLeft
+			}
+		case lex.KwAsof:
+			j.asof = true
+		case lex.KwArray:
+			j.array, j.count = true, false
+		case lex.KwLateral:
+			if p.word(k+1) != lex.KwView {
+				return j, false
+			}
+			j.array, j.count = true, false
+			j.next = k + 2
+			if p.word(j.next) == lex.KwOuter {
+				j.next++
+			}
+			return j, true
+		case lex.KwInner, lex.KwNatural, lex.KwGlobal, lex.KwAny, lex.KwAll, lex.KwLocal:
+		default:
+			if !p.spells(k, "positional") && !p.spells(k, "paste") && !p.spells(k, "broadcast") && !p.spells(k, "shuffle") {
+				return j, false
+			}
+		}
+	}
+	return j, false
+}
+
+// joined reads the right side of a join and its condition.
+func (p *parser) joined(n *node, j join, first int) int {
+	joins := &p.build.shape.Joins
+	if j.count {
+		switch j.kind {
+		case lex.KwLeft:
+			joins.Left++
+		case lex.KwRight:
+			joins.Right++
+		case lex.KwFull:
+			joins.Full++
+		case lex.KwCross:
+			joins.Cross++
+		case lex.KwSemi:
+			joins.Semi++
+		case lex.KwAnti:
+			joins.Anti++
+		default:
+			joins.Inner++
+		}
+	}
+	left := len(n.sources)
+	i := j.next
+	if j.array {
+		return p.unfold(n, i)
+	}
+	i = p.factor(n, i)
+	right := len(n.sources)
+	// The sides that the join fills with NULL, and the sides that its condition may filter.
+	from, to := first, right
+	switch j.kind {
+	case lex.KwLeft:
+		mark(n.sources[left:right])
+		from = left
+	case lex.KwRight:
+		mark(n.sources[first:left])
+		to = left
+	case lex.KwFull:
+		mark(n.sources[first:right])
+		from, to = 0, -1
+	case lex.KwAnti:
+		from = left
+	}
+	for p.word(i) == lex.KwOn || p.word(i) == lex.KwUsing && p.punct(i+1) == '(' {
+		if p.word(i) == lex.KwUsing {
+			i = p.skip(i + 1)
+			if p.word(i) == lex.KwAs && p.isName(i+1) {
+				i += 2
+			}
+			from, to = 0, -1
+			continue
+		}
+		end := p.expr(i+1, n, inOn)
+		if !j.asof && to >= 0 {
+			p.conditions(n, i+1, end, from, to)
+		}
+		from, to = 0, -1 // a second ON belongs to a join further left
+		i = end
+	}
+	return i
+}
+
+func mark(sources []*source) {
+	for _, s := range sources {
+		s.nullable = true
+	}
+}
+
+// unfold reads LATERAL VIEW f(x) t AS a, b and ARRAY JOIN a AS b. Their columns are not those of a table.
+func (p *parser) unfold(n *node, i int) int {
+	n.sources = append(n.sources, &source{fixed: true, alias: "\x00"})
+	for i < len(p.toks) {
+		end := p.expr(i, n, inOn)
+		if p.word(end) == lex.KwAs {
+			end++
+			for p.isName(end) {
+				end++
+				if p.punct(end) == ',' && p.isName(end+1) && p.punct(end+2) != '(' {
+					end++
+				} else {
+					break
+				}
+			}
+		}
+		if end == i || p.punct(end) != ',' {
+			return end
+		}
+		i = end + 1
+	}
+	return i
+}
+
+// factor reads one item of FROM with its alias.
+func (p *parser) factor(n *node, i int) int {
+	for p.word(i) == lex.KwOnly || p.word(i) == lex.KwLateral && p.word(i+1) != lex.KwView {
+		i++
+	}
+	if p.punct(i) == '(' {
+		return p.bracketed(n, i)
+	}
+	if w := p.word(i); (w == lex.KwUnnest || w == lex.KwTable && p.punct(i+1) == '(' || w == lex.KwValues) && p.tok(i).Kind == lex.Bare {
+		src := &source{fixed: true}
+		n.sources = append(n.sources, src)
+		if w == lex.KwValues {
+			i = p.expr(i+1, nil, inValues)
+		} else {
+			i = p.expr(i, nil, inOn)
+		}
+		return p.alias(src, i)
+	}
+	if p.tok(i).Kind == lex.Literal {
+		src := &source{fixed: true}
+		n.sources = append(n.sources, src)
+		return p.alias(src, i+1)
+	}
+	parts, next := p.path(i)
+	if len(parts) == 0 {
+		return i
+	}
+	if p.punct(next) == '(' && p.word(next+1) != lex.KwSelect {
+		// a table function
+		src := &source{fixed: true}
+		n.sources = append(n.sources, src)
+		p.build.calls(parts)
+		p.expr(next+1, nil, inAny)
+		return p.alias(src, p.skip(next))
+	}
+	src := &source{}
+	n.sources = append(n.sources, src)
+	if c := p.cteNamed(parts); c != nil {
+		c.refs++
+		src.cte, src.node, src.alias = c, c.node, c.name
+		if c.node == nil {
+			src.fixed = true
+		}
+	} else {
+		src.parts = parts
+		src.table = p.build.reads(parts)
+		p.build.shape.JoinTables++
+	}
+	return p.alias(src, p.suffix(n, src, next))
+}
+
+// bracketed reads ( query ) or ( joined tables ).
+func (p *parser) bracketed(n *node, i int) int {
+	if p.depth >= maxNesting {
+		return p.flat(i)
+	}
+	end := p.skip(i)
+	if p.opens[i] && !p.joinInside(i) {
+		src := &source{}
+		n.sources = append(n.sources, src)
+		node, next := p.subquery(i + 1)
+		if next < end-1 {
+			end = max(p.expr(next, nil, inAny), end)
+		}
+		src.node = node
+		return p.alias(src, p.suffix(n, src, end))
+	}
+	p.depth++
+	next := p.from(n, i+1)
+	p.depth--
+	if p.punct(next) != ')' {
+		return max(next, i+1)
+	}
+	if k, ok := p.aliasAt(next + 1); ok {
+		return k
+	}
+	return next + 1
+}
+
+// joinInside says that the bracket at i holds a bracketed query that is joined with more: ((SELECT ..) a JOIN b).
+func (p *parser) joinInside(i int) bool {
+	for p.punct(i+1) == '(' {
+		k := p.skip(i + 1)
+		if k >= len(p.toks) || p.punct(k) == ')' {
+			i++
+			continue
+		}
+		switch p.word(k) {
+		case lex.KwUnion, lex.KwIntersect, lex.KwExcept, lex.KwOrder, lex.KwLimit, lex.KwMinus, lex.KwOffset:
+			return false
+		}
+		return true
+	}
+	return false
+}
+
+// suffix reads what may stand between a table and its alias, or behind the alias: time travel, samples, hints.
+func (p *parser) suffix(n *node, src *source, i int) int {
+	for {
+		start := i
+		switch p.word(i) {
+		case lex.KwFor:
+			switch {
+			case p.word(i+1) == lex.KwTimestamp || p.spells(i+1, "version") || p.spells(i+1, "system_time") || p.spells(i+1, "system_version"):
+				i = p.timeTravel(i + 2)
+			}
+		case lex.KwTimestamp:
+			if p.word(i+1) == lex.KwAs && p.word(i+2) == lex.KwOf {
+				i = p.timeTravel(i + 1)
+			}
+		case lex.KwPartition, lex.KwPartitions:
+			if p.punct(i+1) == '(' {
+				i = p.skip(i + 1)
+			}
+		case lex.KwFinal:
+			src.fixed = true // rows are merged after they are read: a condition may not come first
+			i++
+		case lex.KwSample:
+			src.fixed = true
+			i = p.expr(i+1, nil, inOn)
+			if p.word(i) == lex.KwOffset {
+				i = p.expr(i+1, nil, inOn)
+			}
+		case lex.KwTablesample:
+			src.fixed = true
+			i++
+			if p.punct(i) != '(' {
+				i++
+			}
+			if p.punct(i) == '(' {
+				i = p.skip(i)
+			}
+			if p.spells(i, "repeatable") && p.punct(i+1) == '(' {
+				i = p.skip(i + 1)
+			}
+		case lex.KwPivot, lex.KwUnpivot, lex.KwMatchRecognize:
+			src.fixed = true
+			if p.punct(i+1) == '(' {
+				p.expr(i+2, nil, inAny)
+				i = p.skip(i + 1)
+			}
+		case lex.KwUse, lex.KwIgnore:
+			if p.word(i+1) == lex.KwIndex || p.word(i+1) == lex.KwKey {
+				i = p.indexHint(i + 2)
+			}
+		case lex.KwWith:
+			if p.punct(i+1) == '(' {
+				i = p.skip(i + 1)
+			}
+		default:
+			switch {
+			case p.spells(i, "version") && p.word(i+1) == lex.KwAs && p.word(i+2) == lex.KwOf:
+				i = p.timeTravel(i + 1)
+			case p.spells(i, "force") && (p.word(i+1) == lex.KwIndex || p.word(i+1) == lex.KwKey):
+				i = p.indexHint(i + 2)
+			case p.spells(i, "tablet") && p.punct(i+1) == '(':
+				i = p.skip(i + 1)
+			case p.op(i) == "@" && p.isName(i+1):
+				i += 2
+			}
+		}
+		if i == start {
+			return i
+		}
+	}
+}
+
+func (p *parser) indexHint(i int) int {
+	if p.word(i) == lex.KwFor {
+		i += 2
+	}
+	if p.punct(i) == '(' {
+		return p.skip(i)
+	}
+	return i
+}
+
+// timeTravel reads AS OF and its point in time, which is one operand.
+func (p *parser) timeTravel(i int) int {
+	if p.word(i) == lex.KwAs {
+		i++
+	}
+	if p.word(i) == lex.KwOf {
+		i++
+	}
+	if k := p.tok(i); k.Word == lex.KwTimestamp || k.Word == lex.KwDate {
+		i++
+	}
+	for i < len(p.toks) {
+		switch {
+		case p.punct(i) == '(':
+			i = p.skip(i)
+		case p.tok(i).Kind == lex.Literal:
+			i++
+		case p.tok(i).Kind == lex.Bare && p.punct(i+1) == '(':
+			i++
+		case p.op(i) == "-" || p.op(i) == "+" || p.word(i) == lex.KwInterval:
+			i++
+		default:
+			return i
+		}
+	}
+	return i
+}
+
+// alias reads an alias with the names of columns, and what may stand behind it.
+func (p *parser) alias(src *source, i int) int {
+	if p.word(i) == lex.KwWith && p.word(i+1) == lex.KwOrdinality {
+		i += 2
+	}
+	k, ok := p.aliasAt(i)
+	if !ok {
+		return i
+	}
+	if p.word(i) == lex.KwAs {
+		i++
+	}
+	if p.tok(i).Kind == lex.Literal {
+		src.fixed = true
+	} else if p.punct(i) != '(' {
+		src.alias = p.name(i)
+	}
+	if p.punct(k-1) == ')' {
+		src.fixed = true // columns are renamed
+	}
+	return p.suffix(nil, src, k)
+}
+
+// aliasAt says whether an alias stands at i, and where it ends.
+func (p *parser) aliasAt(i int) (int, bool) {
+	as := p.word(i) == lex.KwAs
+	if as {
+		i++
+	}
+	switch t := p.tok(i); {
+	case t.Kind == lex.Quoted, t.Kind == lex.Literal && (as || p.d.MySQLLike()):
+	case t.Kind == lex.Bare && (t.Word == lex.NoWord || as && !reserved[t.Word] || !ends[t.Word] && !reserved[t.Word]):
+	case as && p.punct(i) == '(':
+		return p.skip(i), true
+	default:
+		return i, false
+	}
+	i++
+	if p.punct(i) == '(' {
+		i = p.skip(i)
+	}
+	return i, true
+}
+
+// ends are the words that end an item of FROM where a name could be an alias.
+var ends = func() map[lex.Word]bool {
+	m := map[lex.Word]bool{}
+	for _, w := range []lex.Word{
+		lex.KwLeft, lex.KwRight, lex.KwFull, lex.KwOuter, lex.KwSemi, lex.KwAnti, lex.KwLateral, lex.KwLimit, lex.KwOffset, lex.KwFetch,
+		lex.KwMinus, lex.KwWindow, lex.KwFor, lex.KwSet, lex.KwWhen, lex.KwFinal, lex.KwSample, lex.KwTablesample, lex.KwArray, lex.KwAsof,
+		lex.KwSettings, lex.KwFormat, lex.KwGlobal, lex.KwAny, lex.KwAll, lex.KwPivot, lex.KwUnpivot, lex.KwMatchRecognize, lex.KwApply,
+		lex.KwUse, lex.KwIgnore, lex.KwSort, lex.KwCluster, lex.KwDistribute, lex.KwLock, lex.KwConnect, lex.KwStart, lex.KwInsert,
+		lex.KwPartition, lex.KwTimestamp, lex.KwDo, lex.KwOverwrite, lex.KwEnd,
+	} {
+		m[w] = true
+	}
+	return m
+}()

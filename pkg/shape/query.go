@@ -1,0 +1,330 @@
+package shape
+
+import "github.com/pointsman/pointsman/pkg/fingerprint/lex"
+
+// headsQuery says that a query begins at i, or brackets that hold one.
+func (p *parser) headsQuery(i int) bool {
+	switch p.word(i) {
+	case lex.KwSelect, lex.KwWith:
+		return true
+	case lex.KwValues:
+		return p.punct(i+1) == '(' || p.tok(i+1).Kind == lex.Literal
+	case lex.KwTable:
+		return p.isName(i + 1)
+	case lex.KwFrom:
+		return p.isName(i+1) && p.word(i+2) == lex.KwSelect
+	}
+	return p.punct(i) == '(' && p.opens[i]
+}
+
+// query reads a query with its WITH, set operations, ORDER BY and LIMIT, and returns the index behind it.
+func (p *parser) query(i int) (*node, int) {
+	if p.depth >= maxNesting {
+		return &node{opaque: true}, p.flat(i)
+	}
+	p.depth++
+	scope := len(p.ctes)
+	if p.word(i) == lex.KwWith {
+		i = p.with(i)
+	}
+	n, i := p.setOps(i)
+	p.ctes = p.ctes[:scope]
+	p.depth--
+	return n, i
+}
+
+// subquery reads a query inside of the statement's own.
+func (p *parser) subquery(i int) (*node, int) {
+	b := p.build
+	b.shape.Subqueries++
+	b.depth++
+	b.shape.SubqueryDepth = max(b.shape.SubqueryDepth, b.depth)
+	n, i := p.query(i)
+	b.depth--
+	return n, i
+}
+
+// setOps reads the branches of UNION and its like, then what orders and bounds them together.
+func (p *parser) setOps(i int) (*node, int) {
+	n, i := p.branch(i)
+	set := false
+	for {
+		ops := &p.build.shape.SetOps
+		all := p.word(i+1) == lex.KwAll
+		switch p.word(i) {
+		case lex.KwUnion:
+			if all {
+				ops.UnionAll++
+			} else {
+				ops.Union++
+			}
+		case lex.KwIntersect:
+			ops.Intersect++
+		case lex.KwExcept:
+			ops.Except++
+		case lex.KwMinus:
+			if !p.startsQuery(i + 1) {
+				return p.tail(n, i)
+			}
+			ops.Except++
+		default:
+			return p.tail(n, i)
+		}
+		i++
+		for p.word(i) == lex.KwAll || p.word(i) == lex.KwDistinct || p.spells(i, "by") || p.spells(i, "name") {
+			i++
+		}
+		if !set {
+			n, set = &node{kids: []*node{n}}, true
+		}
+		kid, next := p.branch(i)
+		n.kids = append(n.kids, kid)
+		if next == i {
+			return n, i
+		}
+		i = next
+	}
+}
+
+func (p *parser) startsQuery(i int) bool {
+	return p.headsQuery(i) || p.word(i) == lex.KwAll || p.word(i) == lex.KwDistinct
+}
+
+// branch reads one operand of a set operation.
+func (p *parser) branch(i int) (*node, int) {
+	switch p.word(i) {
+	case lex.KwSelect:
+		return p.selectCore(i)
+	case lex.KwFrom:
+		return p.fromFirst(i)
+	case lex.KwValues:
+		return &node{opaque: true}, p.expr(i+1, nil, inValues)
+	case lex.KwTable:
+		n := &node{star: true, outs: []output{{star: true}}}
+		return n, p.factor(n, i+1)
+	}
+	if p.punct(i) == '(' {
+		if p.depth >= maxNesting {
+			return &node{opaque: true}, p.flat(i)
+		}
+		inner, next := p.query(i + 1)
+		end := p.skip(i)
+		if next < end-1 {
+			end = max(p.expr(next, nil, inAny), end)
+		}
+		return &node{kids: []*node{inner}}, end
+	}
+	return &node{opaque: true}, i
+}
+
+// tail reads ORDER BY, LIMIT and locks behind a query.
+func (p *parser) tail(n *node, i int) (*node, int) {
+	top := p.build.depth == 0
+	for {
+		start := i
+		switch p.word(i) {
+		case lex.KwOrder, lex.KwSort, lex.KwCluster, lex.KwDistribute:
+			if p.word(i+1) != lex.KwBy {
+				return n, i
+			}
+			if top && p.word(i) == lex.KwOrder {
+				p.build.shape.OrderBy = true
+			}
+			i = p.expr(i+2, n, inTail)
+		case lex.KwLimit:
+			i = p.limit(n, i+1)
+		case lex.KwOffset:
+			n.limited = true
+			if top {
+				p.build.offset = p.slot(i + 1)
+			}
+			i = p.expr(i+1, n, inTail)
+			if p.word(i) == lex.KwRow || p.word(i) == lex.KwRows {
+				i++
+			}
+		case lex.KwFetch:
+			n.limited = true
+			if top && p.tok(i+2).Kind == lex.Literal {
+				p.build.limit = p.slot(i + 2)
+			}
+			i = p.expr(i+1, n, inTail)
+		case lex.KwFor:
+			i = p.lock(i)
+		case lex.KwLock:
+			p.build.locks = true
+			i = p.expr(i+1, n, inTail)
+		case lex.KwInto:
+			i = p.into(i + 1)
+		case lex.KwSettings, lex.KwFormat, lex.KwWith, lex.KwWindow:
+			i = p.expr(i+1, n, inTail)
+		}
+		if i == start {
+			return n, i
+		}
+	}
+}
+
+// lock reads FOR UPDATE and its like behind a query.
+func (p *parser) lock(i int) int {
+	switch p.word(i + 1) {
+	case lex.KwUpdate, lex.KwShare, lex.KwNo, lex.KwKey:
+		p.build.locks = true
+	}
+	return p.expr(i+1, nil, inTail)
+}
+
+// into reads what SELECT .. INTO writes: a table, a file or variables.
+func (p *parser) into(i int) int {
+	switch {
+	case p.word(i) == lex.KwOutfile || p.word(i) == lex.KwDumpfile:
+		p.build.writes = true
+		return p.expr(i+1, nil, inTail)
+	case p.op(i) == "@":
+		return p.expr(i, nil, inTail)
+	}
+	for p.word(i) == lex.KwTemporary || p.word(i) == lex.KwTemp || p.word(i) == lex.KwTable || p.spells(i, "unlogged") {
+		i++
+	}
+	if parts, next := p.path(i); len(parts) > 0 {
+		p.build.writesTo(tableOf(parts))
+		return next
+	}
+	return i
+}
+
+// limit reads what stands behind LIMIT: n, n OFFSET m, m,n, ALL, and ClickHouse's n BY columns.
+func (p *parser) limit(n *node, i int) int {
+	top := p.build.depth == 0
+	first, second := p.slot(i), slotRef{}
+	end := p.expr(i, n, inTail)
+	offset := slotRef{}
+	if p.punct(i+1) == ',' {
+		second = p.slot(i + 2)
+	}
+	if p.word(end) == lex.KwOffset {
+		offset = p.slot(end + 1)
+		end = p.expr(end+1, n, inTail)
+	}
+	n.limited = true
+	if p.word(end) == lex.KwBy {
+		return p.expr(end+1, n, inTail)
+	}
+	if !top {
+		return end
+	}
+	b := p.build
+	b.limit = first
+	if second.kind != noRef {
+		b.limit, b.offset = second, first
+	}
+	if offset.kind != noRef {
+		b.offset = offset
+	}
+	return end
+}
+
+// slot is the literal at i, if there is one.
+func (p *parser) slot(i int) slotRef {
+	t := p.tok(i)
+	switch {
+	case t.Kind == lex.Literal:
+		return slotRef{slotLit, t.Slot}
+	case t.Word == lex.KwAll:
+		return slotRef{kind: allRows}
+	}
+	return slotRef{}
+}
+
+// with reads the named queries in front of a statement.
+func (p *parser) with(i int) int {
+	i++
+	recursive := p.word(i) == lex.KwRecursive
+	if recursive {
+		i++
+		p.build.shape.Recursive = true
+	}
+	for i < len(p.toks) {
+		start := i
+		i = p.named(i, recursive)
+		if p.punct(i) != ',' {
+			return i
+		}
+		i++
+		if i <= start {
+			return i
+		}
+	}
+	return i
+}
+
+// named reads one named query, or ClickHouse's expression AS name.
+func (p *parser) named(i int, recursive bool) int {
+	k := i + 1
+	if p.punct(k) == '(' {
+		k = p.skip(k)
+	}
+	body := k + 1
+	for p.word(body) == lex.KwNot || p.word(body) == lex.KwMaterialized {
+		body++
+	}
+	if !p.isName(i) || p.word(k) != lex.KwAs || p.punct(body) != '(' {
+		i = p.expr(i, nil, inList)
+		if p.word(i) == lex.KwAs {
+			i += 2
+		}
+		return i
+	}
+	c := &cte{name: p.name(i), recursive: recursive}
+	p.build.shape.CTEs++
+	if recursive {
+		p.ctes = append(p.ctes, c)
+	}
+	b := p.build
+	b.depth++
+	b.shape.SubqueryDepth = max(b.shape.SubqueryDepth, b.depth)
+	b.shape.Subqueries++
+	end := p.skip(body)
+	if p.opens[body] {
+		var next int
+		c.node, next = p.query(body + 1)
+		if next < end-1 {
+			p.expr(next, nil, inAny)
+		}
+	} else {
+		p.statement(body + 1)
+		c.node = &node{opaque: true}
+	}
+	b.depth--
+	if k > i+1 {
+		c.node = &node{opaque: true, kids: []*node{c.node}, limited: true} // columns are renamed
+	}
+	if !recursive {
+		p.ctes = append(p.ctes, c)
+	}
+	p.build.ctes = append(p.build.ctes, c)
+	for end < len(p.toks) && p.punct(end) != ',' && !p.headsStatement(end) && p.punct(end) != ')' {
+		end++ // SEARCH and CYCLE clauses
+	}
+	return end
+}
+
+func (p *parser) headsStatement(i int) bool {
+	switch p.word(i) {
+	case lex.KwSelect, lex.KwInsert, lex.KwUpdate, lex.KwDelete, lex.KwMerge, lex.KwFrom, lex.KwValues, lex.KwReplace, lex.KwTable, lex.KwWith:
+		return true
+	}
+	return p.punct(i) == '(' || p.punct(i) == ';'
+}
+
+// cteNamed finds the named query in scope that a name means.
+func (p *parser) cteNamed(parts []string) *cte {
+	if len(parts) != 1 {
+		return nil
+	}
+	for i := len(p.ctes) - 1; i >= 0; i-- {
+		if p.ctes[i].name == parts[0] {
+			return p.ctes[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,210 @@
+package shape
+
+import "github.com/pointsman/pointsman/pkg/fingerprint/lex"
+
+// selectCore reads SELECT up to what its set operation or its tail begins with.
+func (p *parser) selectCore(i int) (*node, int) {
+	n := &node{}
+	return n, p.selectRest(n, i)
+}
+
+// fromFirst reads FROM t [SELECT ..], as DuckDB and Hive write it. Hive writes to several tables behind one FROM.
+func (p *parser) fromFirst(i int) (*node, int) {
+	n := &node{}
+	i = p.from(n, i+1)
+	switch p.word(i) {
+	case lex.KwSelect:
+		i = p.selectRest(n, i)
+	case lex.KwInsert:
+		for p.word(i) == lex.KwInsert {
+			next := p.insert(i)
+			if next <= i {
+				break
+			}
+			i = next
+		}
+	default:
+		n.star, n.outs = true, []output{{star: true}}
+		i = p.clauses(n, i)
+	}
+	return n, i
+}
+
+func (p *parser) selectRest(n *node, i int) int {
+	i++
+	for {
+		switch {
+		case p.word(i) == lex.KwDistinct:
+			p.build.shape.Distinct = true
+			if p.word(i+1) == lex.KwOn && p.punct(i+2) == '(' {
+				n.distinct = true
+				i = p.expr(i+3, nil, inAny)
+			}
+			i++
+			continue
+		case p.word(i) == lex.KwAll, p.word(i) == lex.KwStraightJoin, p.word(i) == lex.KwHighPriority:
+			i++
+			continue
+		case p.word(i) == lex.KwTop && (p.tok(i+1).Kind == lex.Literal || p.punct(i+1) == '('):
+			n.limited = true
+			if p.build.depth == 0 {
+				k := i + 1
+				if p.punct(k) == '(' {
+					k++
+				}
+				p.build.limit = p.slot(k)
+			}
+			i += 2
+			if p.punct(i-1) == '(' {
+				i = p.skip(i - 1)
+			}
+			continue
+		case mysqlModifier(p, i):
+			i++
+			continue
+		}
+		break
+	}
+	i = p.items(n, i)
+	return p.clauses(n, i)
+}
+
+// mysqlModifier skips SQL_NO_CACHE and its like.
+func mysqlModifier(p *parser, i int) bool {
+	t := p.tok(i)
+	return t.Kind == lex.Bare && t.End-t.Off > 4 && (p.s[t.Off:t.Off+4] == "SQL_" || p.s[t.Off:t.Off+4] == "sql_") && p.tok(i+1).Kind != lex.Punct && p.tok(i+1).Kind != lex.None
+}
+
+// items reads the output columns.
+func (p *parser) items(n *node, i int) int {
+	if p.word(i) == lex.KwFrom && p.punct(i+1) != ',' {
+		return i // SELECT FROM t, PostgreSQL's empty list
+	}
+	for i < len(p.toks) {
+		end := p.expr(i, n, inItems)
+		if end > i {
+			n.items++
+			n.outs = append(n.outs, p.output(n, i, end))
+		}
+		i = end
+		if p.punct(i) != ',' {
+			break
+		}
+		i++
+	}
+	return i
+}
+
+// output tells what one output column is called and whether it is a plain column.
+func (p *parser) output(n *node, lo, hi int) output {
+	if p.op(hi-1) == "*" && (hi-1 == lo || p.punct(hi-2) == '.') || p.op(lo) == "*" {
+		n.star = true
+		out := output{star: true}
+		if hi-1 > lo && p.op(hi-1) == "*" {
+			out.col.qual, _ = p.path(lo)
+		}
+		if p.op(hi-1) != "*" {
+			n.opaque = true // * EXCEPT (..) and * REPLACE (..)
+		}
+		return out
+	}
+	var alias string
+	last := hi
+	if hi-lo >= 2 && p.isName(hi-1) {
+		switch {
+		case p.word(hi-2) == lex.KwAs:
+			alias, last = p.name(hi-1), hi-2
+		case p.endsOperand(hi-2):
+			alias, last = p.name(hi-1), hi-1
+		}
+	}
+	parts, end := p.path(lo)
+	if end != last || len(parts) == 0 {
+		if alias != "" && p.d.AliasesInWhere() {
+			n.aliases = append(n.aliases, alias)
+		}
+		return output{name: alias}
+	}
+	k := len(parts) - 1
+	out := output{name: alias, col: colRef{parts[:k:k], parts[k]}}
+	if alias == "" {
+		out.name = parts[k]
+	} else if alias != parts[k] && p.d.AliasesInWhere() {
+		n.aliases = append(n.aliases, alias)
+	}
+	return out
+}
+
+// clauses reads FROM, WHERE, GROUP BY and the rest of one SELECT.
+func (p *parser) clauses(n *node, i int) int {
+	for i < len(p.toks) {
+		start := i
+		switch p.word(i) {
+		case lex.KwInto:
+			i = p.into(i + 1)
+		case lex.KwFrom:
+			i = p.from(n, i+1)
+		case lex.KwWhere, lex.KwPrewhere:
+			end := p.expr(i+1, n, inWhere)
+			p.conditions(n, i+1, end, 0, 0)
+			i = end
+		case lex.KwGroup:
+			if p.word(i+1) != lex.KwBy {
+				return i
+			}
+			i = p.groupBy(n, i+2)
+		case lex.KwHaving, lex.KwQualify:
+			i = p.expr(i+1, n, inWhere)
+		case lex.KwWindow:
+			if p.isName(i+1) && p.word(i+2) == lex.KwAs {
+				i = p.windowClause(n, i+1)
+			}
+		case lex.KwLateral, lex.KwLeft, lex.KwArray, lex.KwInner:
+			i = p.from(n, i)
+		case lex.KwConnect, lex.KwStart:
+			n.opaque = true
+			i = p.expr(i+1, n, inWhere)
+		}
+		if i == start {
+			return i
+		}
+	}
+	return i
+}
+
+// groupBy reads the grouping expressions.
+func (p *parser) groupBy(n *node, i int) int {
+	n.grouped = true
+	p.build.shape.GroupBy = true
+	count := 0
+	for p.word(i) == lex.KwAll || p.word(i) == lex.KwDistinct {
+		i++
+	}
+	for i < len(p.toks) {
+		end := p.expr(i, n, inElement)
+		if end > i {
+			count++
+		}
+		parts, next := p.path(i)
+		if k := len(parts) - 1; k >= 0 && next == end {
+			n.keys = append(n.keys, colRef{parts[:k:k], parts[k]})
+		}
+		switch p.word(i) {
+		case lex.KwGrouping, lex.KwRollup, lex.KwCube:
+			n.opaque = true // a key may be NULL in the result
+		}
+		i = end
+		if p.punct(i) != ',' {
+			break
+		}
+		i++
+	}
+	if p.word(i) == lex.KwWith {
+		n.opaque = true // WITH ROLLUP
+		i = p.expr(i+1, n, inTail)
+	}
+	if p.build.shape.GroupKeys == 0 || p.build.depth == 0 {
+		p.build.shape.GroupKeys = count
+	}
+	return i
+}

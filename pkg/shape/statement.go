@@ -1,0 +1,329 @@
+package shape
+
+import "github.com/pointsman/pointsman/pkg/fingerprint/lex"
+
+// text reads the statements of a text. The first decides the class; the others add what they read and write.
+func (p *parser) text() {
+	b := p.build
+	first := true
+	var class Statement
+	var command string
+	for i := 0; i < len(p.toks); {
+		end := p.statement(i)
+		if first {
+			class, command, first = b.shape.Statement, b.shape.Command, false
+		} else if b.shape.Statement != class && !reading(b.shape.Statement) {
+			b.writes = b.writes || b.shape.Statement != Set
+		}
+		if end <= i {
+			end = i + 1
+		}
+		i = end
+		for i < len(p.toks) && p.punct(i) != ';' {
+			i = max(p.expr(i, nil, inAny), i+1) // what no rule read
+		}
+		i++
+	}
+	b.shape.Statement, b.shape.Command = class, command
+}
+
+func reading(s Statement) bool { return s == Select || s == Show || s == Explain || s == Set }
+
+// statement reads one statement and returns the index behind it.
+func (p *parser) statement(i int) int {
+	b := p.build
+	s := &b.shape
+	scope := len(p.ctes)
+	lead := i
+	for p.punct(lead) == '(' {
+		lead++
+	}
+	if p.word(i) == lex.KwWith {
+		i = p.with(i)
+		lead = i
+		for p.punct(lead) == '(' {
+			lead++
+		}
+	}
+	defer func() { p.ctes = p.ctes[:scope] }()
+	switch w := p.word(lead); w {
+	case lex.KwSelect, lex.KwWith, lex.KwValues, lex.KwFrom, lex.KwTable:
+		s.Statement = Select
+		n, end := p.query(i)
+		b.outer = n
+		b.roots = append(b.roots, n)
+		return end
+	case lex.KwInsert:
+		s.Statement = Insert
+		return p.insert(lead)
+	case lex.KwReplace:
+		s.Statement = Replace
+		return p.insert(lead)
+	case lex.KwUpdate:
+		s.Statement = Update
+		return p.update(lead + 1)
+	case lex.KwDelete:
+		s.Statement = Delete
+		return p.delete(lead + 1)
+	case lex.KwMerge:
+		s.Statement = Merge
+		return p.merge(lead + 1)
+	case lex.KwCreate:
+		s.Statement = Create
+		return p.create(lead + 1)
+	}
+	return p.utility(lead)
+}
+
+// insert reads INSERT and REPLACE.
+func (p *parser) insert(i int) int {
+	b := p.build
+	b.writes = true
+	overwrite := false
+	i++
+	for {
+		switch p.word(i) {
+		case lex.KwInto, lex.KwIgnore, lex.KwLowPriority, lex.KwDelayed, lex.KwHighPriority, lex.KwOr, lex.KwReplace:
+		case lex.KwOverwrite:
+			overwrite = true
+		case lex.KwTable:
+		default:
+			if p.word(i-1) == lex.KwOr { // INSERT OR IGNORE
+				i++
+				continue
+			}
+			goto target
+		}
+		i++
+	}
+target:
+	if p.word(i) == lex.KwFunction || p.spells(i, "directory") || p.word(i) == lex.KwLocal {
+		i++
+		for i < len(p.toks) && !p.headsStatement(i) {
+			i++
+		}
+		if p.punct(i) == '(' {
+			i = p.skip(i)
+		}
+	} else if parts, next := p.path(i); len(parts) > 0 {
+		b.writesTo(tableOf(parts))
+		i = next
+	}
+	if overwrite && b.depth == 0 {
+		b.shape.Effect = Repeatable
+	}
+	if p.word(i) == lex.KwAs && p.isName(i+1) {
+		i += 2
+	}
+	return p.insertBody(i)
+}
+
+// insertBody reads the columns, then rows, a query or assignments.
+func (p *parser) insertBody(i int) int {
+	for i < len(p.toks) {
+		start := i
+		switch w := p.word(i); {
+		case w == lex.KwSelect, w == lex.KwWith, w == lex.KwFrom, w == lex.KwTable && p.isName(i+1), p.punct(i) == '(' && p.opens[i]:
+			n, end := p.query(i)
+			p.build.outer = n
+			p.build.roots = append(p.build.roots, n)
+			i = end
+		case p.punct(i) == '(':
+			i = p.skip(i)
+		case w == lex.KwValues || w == lex.KwValue || w == lex.KwSet:
+			i = p.expr(i+1, nil, inValues)
+		case w == lex.KwPartition && p.punct(i+1) == '(':
+			i = p.skip(i + 1)
+		case p.punct(i) == ';' || p.punct(i) == ')':
+			return i
+		case w == lex.KwInsert:
+			return i // the next target of a multi-insert
+		default:
+			i = p.expr(i, nil, inValues)
+			if i == start {
+				i++
+			}
+		}
+	}
+	return i
+}
+
+// update reads UPDATE .. SET .. [FROM ..] [WHERE ..].
+func (p *parser) update(i int) int {
+	for p.word(i) == lex.KwLowPriority || p.word(i) == lex.KwIgnore || p.word(i) == lex.KwOr || p.word(i) == lex.KwReplace {
+		i++
+	}
+	n := &node{}
+	b := p.build
+	b.writes = true
+	joins := b.shape.JoinTables
+	i = p.from(n, i)
+	if len(n.sources) == 1 {
+		b.shape.JoinTables = joins // UPDATE t is no reference behind FROM
+	}
+	if p.word(i) == lex.KwSet {
+		end := p.expr(i+1, n, inWhere)
+		p.targets(n, i+1, end)
+		i = end
+	}
+	b.roots = append(b.roots, n)
+	i = p.clauses(n, i)
+	return p.rest(n, i)
+}
+
+// targets finds the tables that assignments write.
+func (p *parser) targets(n *node, lo, hi int) {
+	found := false
+	for i := lo; i < hi; i++ {
+		switch p.punct(i) {
+		case '(', '[', '{':
+			i = min(int(p.match[i]), hi)
+			continue
+		}
+		if i != lo && p.punct(i-1) != ',' {
+			continue
+		}
+		parts, _ := p.path(i)
+		if len(parts) < 2 {
+			continue
+		}
+		for _, s := range n.sources {
+			if s.parts != nil && s.named(parts[:len(parts)-1]) {
+				p.build.writesTo(s.table)
+				found = true
+			}
+		}
+	}
+	if !found && len(n.sources) > 0 && n.sources[0].parts != nil {
+		p.build.writesTo(n.sources[0].table)
+	}
+}
+
+// delete reads DELETE in its three forms: FROM t, a, b FROM .., FROM a USING ...
+func (p *parser) delete(i int) int {
+	for p.word(i) == lex.KwLowPriority || p.word(i) == lex.KwIgnore || p.spells(i, "quick") {
+		i++
+	}
+	b := p.build
+	b.writes = true
+	n := &node{}
+	b.roots = append(b.roots, n)
+	var named [][]string
+	if p.word(i) != lex.KwFrom {
+		for {
+			parts, next := p.path(i)
+			if len(parts) == 0 {
+				break
+			}
+			named = append(named, parts)
+			if i = next; p.punct(i) == '.' { // t.*
+				i += 2
+			}
+			if p.punct(i) != ',' {
+				break
+			}
+			i++
+		}
+	}
+	if p.word(i) == lex.KwFrom {
+		i++
+	}
+	if named == nil {
+		var next int
+		if named, next = p.usingTargets(i); named != nil {
+			i = next
+		}
+	}
+	first := len(n.sources)
+	i = p.from(n, i)
+	if p.word(i) == lex.KwUsing {
+		i = p.from(n, i+1)
+	}
+	p.deleted(n, named, first)
+	i = p.clauses(n, i)
+	return p.rest(n, i)
+}
+
+// usingTargets reads the targets of MySQL's DELETE FROM a, b USING .., where they are names of sources and not sources.
+func (p *parser) usingTargets(i int) ([][]string, int) {
+	if !p.d.MySQLLike() {
+		return nil, i
+	}
+	var named [][]string
+	for {
+		parts, next := p.path(i)
+		if len(parts) == 0 {
+			return nil, i
+		}
+		named = append(named, parts)
+		if p.punct(next) == '.' {
+			next += 2
+		}
+		if p.word(next) == lex.KwUsing {
+			return named, next + 1
+		}
+		if p.punct(next) != ',' {
+			return nil, i
+		}
+		i = next + 1
+	}
+}
+
+func (p *parser) deleted(n *node, named [][]string, first int) {
+	if named == nil {
+		if first < len(n.sources) && n.sources[first].parts != nil {
+			p.build.writesTo(n.sources[first].table)
+		}
+		return
+	}
+	for _, name := range named {
+		found := false
+		for _, s := range n.sources {
+			if s.parts != nil && (s.named(name) || s.alias != "" && tableOf(name) == s.table) {
+				p.build.writesTo(s.table)
+				found = true
+			}
+		}
+		if !found {
+			p.build.writesTo(tableOf(name))
+		}
+	}
+}
+
+// merge reads MERGE INTO t USING s ON .. WHEN ...
+func (p *parser) merge(i int) int {
+	if p.word(i) == lex.KwInto {
+		i++
+	}
+	b := p.build
+	b.writes = true
+	n := &node{}
+	b.roots = append(b.roots, n)
+	joins := b.shape.JoinTables
+	i = p.factor(n, i)
+	b.shape.JoinTables = joins
+	if len(n.sources) > 0 && n.sources[0].parts != nil {
+		b.writesTo(n.sources[0].table)
+	}
+	if p.word(i) == lex.KwUsing {
+		i = p.factor(n, i+1)
+	}
+	if p.word(i) == lex.KwOn {
+		end := p.expr(i+1, n, inOn)
+		p.conditions(n, i+1, end, 0, 1) // a row of the source that matches nothing is inserted
+		i = end
+	}
+	return p.rest(n, i)
+}
+
+// rest walks over what is left of a statement.
+func (p *parser) rest(n *node, i int) int {
+	for i < len(p.toks) && p.punct(i) != ';' && p.punct(i) != ')' {
+		next := p.expr(i, n, inAny)
+		if next == i {
+			return i
+		}
+		i = next
+	}
+	return i
+}

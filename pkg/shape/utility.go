@@ -1,0 +1,589 @@
+package shape
+
+import "github.com/pointsman/pointsman/pkg/fingerprint/lex"
+
+// create reads CREATE of anything; tables and views are told with what they are made of.
+func (p *parser) create(i int) int {
+	b := p.build
+	s := &b.shape
+	b.writes = true
+	orReplace, temporary := false, false
+	for {
+		switch p.word(i) {
+		case lex.KwOr, lex.KwExternal, lex.KwGlobal, lex.KwLocal, lex.KwMaterialized, lex.KwRecursive:
+		case lex.KwReplace:
+			orReplace = true
+		case lex.KwTemporary, lex.KwTemp:
+			temporary = true
+		default:
+			if !p.spells(i, "unlogged") && !p.spells(i, "transient") && !p.spells(i, "live") && !p.spells(i, "async") && !p.spells(i, "unique") && !p.spells(i, "bitmap") && !p.spells(i, "fulltext") {
+				goto object
+			}
+		}
+		i++
+	}
+object:
+	object := p.word(i)
+	materialized := p.word(i-1) == lex.KwMaterialized
+	ifNot := p.word(i+1) == lex.KwIf
+	if orReplace || ifNot {
+		s.Effect = Repeatable
+	}
+	switch object {
+	case lex.KwTable, lex.KwView:
+	case lex.KwIndex, lex.KwTrigger, lex.KwPolicy:
+		for ; i < len(p.toks) && p.punct(i) != ';'; i++ {
+			if p.word(i) == lex.KwOn {
+				if parts, next := p.path(i + 1); len(parts) > 0 {
+					b.writesTo(tableOf(parts))
+					return p.end(next)
+				}
+			}
+		}
+		return i
+	default:
+		s.Command = p.command(i-1, 2)
+		return p.end(i)
+	}
+	i = p.ifExists(i + 1)
+	parts, next := p.path(i)
+	if len(parts) == 0 {
+		return p.end(i)
+	}
+	if temporary {
+		b.writes = false
+		s.Effect = SessionEffect
+		s.WriteTables = append(s.WriteTables, tableOf(parts))
+		s.Tables = append(s.Tables, tableOf(parts))
+	} else {
+		b.writesTo(tableOf(parts))
+	}
+	return p.definition(next, object == lex.KwTable && !materialized)
+}
+
+// definition reads columns and properties up to the query that fills what is created.
+func (p *parser) definition(i int, table bool) int {
+	b := p.build
+	for i < len(p.toks) && p.punct(i) != ';' {
+		switch w := p.word(i); {
+		case p.headsQuery(i) && !(w == lex.KwWith && p.punct(i+1) == '(') && (w != lex.KwValues || p.word(i-1) == lex.KwAs) && w != lex.KwFrom:
+			if table {
+				b.shape.Statement = CreateTableAs
+			}
+			n, end := p.query(i)
+			b.outer = n
+			b.roots = append(b.roots, n)
+			i = end
+		case p.punct(i) == '(' || p.punct(i) == '[' || p.punct(i) == '{':
+			if p.word(i+1) == lex.KwLike {
+				p.likened(i + 2)
+			}
+			i = p.skip(i)
+		case w == lex.KwLike || p.spells(i, "clone"):
+			i = p.likened(i + 1)
+		case w == lex.KwAs && p.isName(i+1) && p.punct(i+2) != '(' && table:
+			i = p.likened(i + 1) // ClickHouse copies a definition
+		default:
+			i++
+		}
+	}
+	return i
+}
+
+// likened reads the table that a definition is copied from.
+func (p *parser) likened(i int) int {
+	if p.word(i) == lex.KwTable {
+		i++
+	}
+	parts, next := p.path(i)
+	if len(parts) == 0 {
+		return i
+	}
+	p.build.reads(parts)
+	return next
+}
+
+// ifExists skips IF [NOT] EXISTS.
+func (p *parser) ifExists(i int) int {
+	if p.word(i) == lex.KwIf {
+		i++
+		for p.word(i) == lex.KwNot || p.word(i) == lex.KwExists {
+			i++
+		}
+	}
+	return i
+}
+
+// end is where the statement ends.
+func (p *parser) end(i int) int {
+	for i < len(p.toks) && p.punct(i) != ';' {
+		i++
+	}
+	return i
+}
+
+// command is the statement's first words, at most n, for people and rules.
+func (p *parser) command(i, n int) string {
+	out := ""
+	for k := 0; k < n; k++ {
+		t := p.tok(i + k)
+		if t.Kind != lex.Bare || k > 0 && t.Word == lex.NoWord {
+			break
+		}
+		if out != "" {
+			out += " "
+		}
+		out += lower(p.raw(i + k))
+	}
+	return out
+}
+
+// touched is what a statement does to the tables it names.
+type touched uint8
+
+const (
+	readsTable touched = iota
+	writesTable
+)
+
+// utility reads every statement that is neither a query nor a change of rows.
+func (p *parser) utility(i int) int {
+	b := p.build
+	s := &b.shape
+	s.Statement = Other
+	s.Command = p.command(i, 2)
+	w := p.word(i)
+	switch w {
+	case lex.KwExplain:
+		return p.explain(i + 1)
+	case lex.KwShow:
+		return p.show(i + 1)
+	case lex.KwDescribe, lex.KwDesc:
+		return p.describe(i + 1)
+	case lex.KwSet, lex.KwReset, lex.KwUnset:
+		s.Statement = Set
+		if p.word(i+1) == lex.KwGlobal || p.spells(i+1, "persist") || p.spells(i+1, "password") {
+			b.writes = true
+			s.Effect = Repeatable
+		}
+		return p.rest(nil, i+1)
+	case lex.KwUse, lex.KwBegin, lex.KwStart, lex.KwCommit, lex.KwRollback, lex.KwSavepoint, lex.KwRelease, lex.KwPrepare,
+		lex.KwDeallocate, lex.KwAbort, lex.KwDeclare, lex.KwDiscard:
+		s.Effect = SessionEffect
+		return p.end(i)
+	case lex.KwCall:
+		s.Statement = Call
+		b.writes = true
+		return p.rest(nil, i+1)
+	case lex.KwExec, lex.KwExecute:
+		s.Statement = Execute
+		b.writes = true
+		return p.rest(nil, i+1)
+	case lex.KwDrop:
+		s.Statement = Drop
+		return p.drop(i + 1)
+	case lex.KwTruncate:
+		s.Statement = Truncate
+		s.Effect = Repeatable
+		return p.objects(i+1, writesTable)
+	case lex.KwAlter:
+		s.Statement = Alter
+		return p.alter(i + 1)
+	case lex.KwRename, lex.KwExchange:
+		s.Statement = Alter
+		return p.objects(i+1, writesTable)
+	case lex.KwComment:
+		return p.comment(i + 1)
+	case lex.KwRefresh, lex.KwOptimize, lex.KwVacuum, lex.KwRepair, lex.KwMsck, lex.KwUndrop, lex.KwRecover, lex.KwAttach, lex.KwDetach, lex.KwReindex:
+		s.Effect = Repeatable
+		return p.objects(i+1, writesTable)
+	case lex.KwAnalyze, lex.KwAnalyse:
+		s.Effect = Repeatable
+		return p.objects(i+1, readsTable)
+	case lex.KwCheck, lex.KwExport:
+		return p.objects(i+1, readsTable)
+	case lex.KwCache, lex.KwUncache:
+		s.Effect = SessionEffect
+		return p.cache(i + 1)
+	case lex.KwLock:
+		b.locks = true
+		return p.objects(i+1, readsTable)
+	case lex.KwLoad, lex.KwImport:
+		b.writes = true
+		return p.load(i + 1)
+	case lex.KwCopy:
+		return p.copy(i + 1)
+	case lex.KwGrant, lex.KwRevoke:
+		b.writes = true
+		s.Effect = Repeatable
+		return p.granted(i + 1)
+	}
+	switch {
+	case p.spells(i, "pivot") || p.spells(i, "summarize"):
+		s.Statement = Select
+		return p.objects(i+1, readsTable)
+	case p.tok(i).Kind != lex.Bare || w == lex.NoWord:
+		s.Statement = ""
+	}
+	return p.rest(nil, i)
+}
+
+// explain reads EXPLAIN. Only with ANALYZE does it run what it explains.
+func (p *parser) explain(i int) int {
+	b := p.build
+	analyze := false
+	for i < len(p.toks) && !p.headsStatement(i) && p.word(i) != lex.KwCreate || p.punct(i) == '(' && !p.opens[i] {
+		switch p.word(i) {
+		case lex.KwAnalyze, lex.KwAnalyse:
+			analyze = true
+		case lex.KwTable:
+		}
+		if p.punct(i) == '(' {
+			for k := i; k < p.skip(i); k++ {
+				analyze = analyze || p.word(k) == lex.KwAnalyze && !p.falseBehind(k)
+			}
+			i = p.skip(i)
+			continue
+		}
+		if p.tok(i).Kind == lex.Bare && p.tok(i).Word == lex.NoWord && i+1 >= len(p.toks) {
+			break
+		}
+		i++
+	}
+	if i >= len(p.toks) { // EXPLAIN t
+		if parts, _ := p.path(len(p.toks) - 1); len(parts) > 0 && p.punct(len(p.toks)-2) != '=' {
+			b.reads(p.lastPath())
+		}
+		b.shape.Statement = Explain
+		return i
+	}
+	end := p.statement(i)
+	b.shape.Statement = Explain
+	b.shape.Command = "explain"
+	b.shape.Effect = ""
+	if analyze {
+		b.shape.Command = "explain analyze"
+	} else {
+		b.writes, b.locks = false, false
+	}
+	return end
+}
+
+func (p *parser) falseBehind(i int) bool {
+	t := p.tok(i + 1)
+	return t.Kind == lex.Literal && (lower(p.raw(i+1)) == "false" || p.raw(i+1) == "0") || p.spells(i+1, "off")
+}
+
+// lastPath reads the qualified name that the text ends with.
+func (p *parser) lastPath() []string {
+	i := len(p.toks) - 1
+	for i >= 2 && p.punct(i-1) == '.' {
+		i -= 2
+	}
+	parts, _ := p.path(i)
+	return parts
+}
+
+// show reads SHOW .. [FROM|IN|FOR] t, which names a table where it shows a part of one.
+func (p *parser) show(i int) int {
+	b := p.build
+	b.shape.Statement = Show
+	ofTable := false
+	for ; i < len(p.toks) && p.punct(i) != ';'; i++ {
+		switch p.word(i) {
+		case lex.KwColumns, lex.KwFields, lex.KwIndex, lex.KwIndexes, lex.KwKeys, lex.KwPartitions, lex.KwBranches, lex.KwBranch, lex.KwTag,
+			lex.KwPartition, lex.KwStats, lex.KwStatistics, lex.KwSnapshots:
+			ofTable = true
+		case lex.KwCreate:
+			if p.word(i+1) == lex.KwTable || p.word(i+1) == lex.KwView || p.word(i+1) == lex.KwMaterialized {
+				ofTable = true
+			}
+		case lex.KwTable, lex.KwView:
+			if p.isName(i+1) && ofTable {
+				return p.shown(i + 1)
+			}
+		case lex.KwFrom, lex.KwIn, lex.KwFor, lex.KwOn:
+			if !ofTable {
+				return p.end(i)
+			}
+			k := i + 1
+			if p.word(k) == lex.KwTable || p.word(k) == lex.KwView {
+				k++
+			}
+			return p.shown(k)
+		case lex.NoWord:
+			if p.spells(i, "tblproperties") || p.spells(i, "tags") || p.spells(i, "tablet") || p.spells(i, "refs") {
+				ofTable = true
+			}
+			if ofTable && p.tok(i).Kind != lex.Literal && (p.word(i-1) == lex.KwPartitions || p.spells(i-1, "tblproperties")) && p.tok(i).Kind != lex.Punct {
+				return p.shown(i)
+			}
+		}
+	}
+	return i
+}
+
+func (p *parser) shown(i int) int {
+	if parts, next := p.path(i); len(parts) > 0 {
+		if (p.word(next) == lex.KwFrom || p.word(next) == lex.KwIn) && p.isName(next+1) && len(parts) == 1 {
+			db, _ := p.path(next + 1)
+			parts = append(db, parts...)
+		}
+		p.build.reads(parts)
+	}
+	return p.end(i)
+}
+
+// describe reads DESCRIBE of a query or a table.
+func (p *parser) describe(i int) int {
+	b := p.build
+	for p.word(i) == lex.KwTable || p.word(i) == lex.KwExtended || p.spells(i, "formatted") || p.spells(i, "output") {
+		i++
+	}
+	if p.headsQuery(i) || p.word(i) == lex.KwInsert || p.word(i) == lex.KwUpdate || p.word(i) == lex.KwDelete {
+		end := p.statement(i)
+		b.shape.Statement, b.shape.Command, b.shape.Effect = Explain, "explain", ""
+		b.writes, b.locks = false, false
+		return end
+	}
+	b.shape.Statement = Show
+	switch p.word(i) {
+	case lex.KwDatabase, lex.KwSchema, lex.KwFunction, lex.KwCatalog:
+		return p.end(i)
+	}
+	if parts, _ := p.path(i); len(parts) > 0 {
+		b.reads(parts)
+	}
+	return p.end(i)
+}
+
+func (p *parser) drop(i int) int {
+	s := &p.build.shape
+	if p.word(i) == lex.KwTemporary || p.word(i) == lex.KwTemp {
+		i++
+	}
+	k := i + 1
+	if p.word(i) == lex.KwMaterialized {
+		k++
+	}
+	if p.word(k) == lex.KwIf {
+		s.Effect = Repeatable
+	}
+	switch p.word(i) {
+	case lex.KwTable, lex.KwView, lex.KwMaterialized, lex.KwDictionary:
+		return p.objects(i, writesTable)
+	case lex.KwIndex, lex.KwTrigger, lex.KwPolicy:
+		for ; i < len(p.toks) && p.punct(i) != ';'; i++ {
+			if p.word(i) == lex.KwOn {
+				return p.objects(i+1, writesTable)
+			}
+		}
+	}
+	p.build.writes = true
+	return p.end(i)
+}
+
+// objects reads a list of tables or views behind the words that name their kind.
+func (p *parser) objects(i int, how touched) int {
+	b := p.build
+	if how == writesTable {
+		b.writes = true
+	}
+	for {
+		switch p.word(i) {
+		case lex.KwTable, lex.KwTables, lex.KwView, lex.KwMaterialized, lex.KwOnly, lex.KwTemporary, lex.KwDictionary, lex.KwLocal, lex.KwIndex,
+			lex.KwExtended, lex.KwVerbose, lex.KwSync, lex.KwRepair:
+			i++
+			continue
+		case lex.KwIf:
+			i = p.ifExists(i)
+			continue
+		}
+		if p.spells(i, "no_write_to_binlog") || p.spells(i, "full") || p.spells(i, "freeze") || p.spells(i, "dynamic") || p.spells(i, "sample") {
+			i++
+			continue
+		}
+		if p.punct(i) == '(' && !p.opens[i] {
+			i = p.skip(i)
+			continue
+		}
+		break
+	}
+	for i < len(p.toks) {
+		if p.headsQuery(i) {
+			n, end := p.query(i)
+			b.roots = append(b.roots, n)
+			return p.end(end)
+		}
+		parts, next := p.path(i)
+		if len(parts) == 0 {
+			break
+		}
+		if how == writesTable {
+			b.writesTo(tableOf(parts))
+		} else {
+			b.reads(parts)
+		}
+		i = next
+		for i < len(p.toks) && p.punct(i) != ',' && p.punct(i) != ';' && p.word(i) != lex.KwWith && !p.spells(i, "to") && p.word(i) != lex.KwAnd && p.word(i) != lex.KwWhere {
+			if p.punct(i) == '(' {
+				i = p.skip(i)
+				continue
+			}
+			i++
+		}
+		switch {
+		case p.punct(i) == ',' || p.spells(i, "to") || p.word(i) == lex.KwAnd:
+			i++
+			continue
+		}
+		break
+	}
+	return p.end(i)
+}
+
+// alter reads ALTER of a table or view, and the other tables that it may name.
+func (p *parser) alter(i int) int {
+	b := p.build
+	b.writes = true
+	switch p.word(i) {
+	case lex.KwTable, lex.KwView, lex.KwMaterialized:
+	default:
+		return p.end(i)
+	}
+	for p.word(i) == lex.KwTable || p.word(i) == lex.KwView || p.word(i) == lex.KwMaterialized || p.word(i) == lex.KwOnly {
+		i++
+	}
+	parts, next := p.path(p.ifExists(i))
+	if len(parts) == 0 {
+		return p.end(i)
+	}
+	b.writesTo(tableOf(parts))
+	for i = next; i < len(p.toks) && p.punct(i) != ';'; i++ {
+		if p.word(i) == lex.KwWith && p.word(i+1) == lex.KwTable || p.word(i) == lex.KwAttach && p.word(i+1) == lex.KwPartition && !p.d.MySQLLike() && p.isName(i+2) {
+			if other, _ := p.path(i + 2); len(other) > 0 {
+				b.writesTo(tableOf(other))
+			}
+		}
+		if p.word(i) == lex.KwAs && p.headsQuery(i+1) {
+			n, end := p.query(i + 1)
+			b.roots = append(b.roots, n)
+			return p.end(end)
+		}
+	}
+	return i
+}
+
+// comment reads COMMENT ON TABLE t or COLUMN t.c.
+func (p *parser) comment(i int) int {
+	b := p.build
+	b.writes = true
+	b.shape.Effect = Repeatable
+	if p.word(i) != lex.KwOn {
+		return p.end(i)
+	}
+	b.shape.Command = "comment on"
+	kind := i + 1
+	if p.word(kind) == lex.KwMaterialized {
+		kind++
+	}
+	parts, _ := p.path(kind + 1)
+	switch p.word(kind) {
+	case lex.KwColumn:
+		if len(parts) > 1 {
+			b.writesTo(tableOf(parts[:len(parts)-1]))
+		}
+	case lex.KwTable, lex.KwView:
+		if len(parts) > 0 {
+			b.writesTo(tableOf(parts))
+		}
+	}
+	return p.end(i)
+}
+
+// cache reads Spark's CACHE [LAZY] TABLE t [AS query].
+func (p *parser) cache(i int) int {
+	b := p.build
+	for p.word(i) == lex.KwTable || p.spells(i, "lazy") {
+		i++
+	}
+	parts, next := p.path(p.ifExists(i))
+	for k := next; k < len(p.toks) && p.punct(k) != ';'; k++ {
+		if p.headsQuery(k) {
+			n, end := p.query(k)
+			b.roots = append(b.roots, n)
+			return p.end(end)
+		}
+	}
+	if len(parts) > 0 {
+		b.reads(parts)
+	}
+	return p.end(next)
+}
+
+// load reads LOAD DATA .. INTO TABLE t.
+func (p *parser) load(i int) int {
+	for ; i < len(p.toks) && p.punct(i) != ';'; i++ {
+		if p.word(i) == lex.KwTable {
+			if parts, _ := p.path(i + 1); len(parts) > 0 {
+				p.build.writesTo(tableOf(parts))
+			}
+			if p.word(i-1) == lex.KwOverwrite {
+				p.build.shape.Effect = Repeatable
+			}
+			return p.end(i)
+		}
+	}
+	return i
+}
+
+// copy reads COPY t FROM, COPY t TO, COPY (query) TO and COPY INTO t FROM.
+func (p *parser) copy(i int) int {
+	b := p.build
+	into := p.word(i) == lex.KwInto
+	if into {
+		i++
+	}
+	if p.headsQuery(i) {
+		n, end := p.query(i)
+		b.roots = append(b.roots, n)
+		b.writes = true // a file
+		return p.end(end)
+	}
+	parts, next := p.path(i)
+	if len(parts) == 0 {
+		b.writes = true
+		return p.end(i)
+	}
+	if p.punct(next) == '(' {
+		next = p.skip(next)
+	}
+	if into || p.word(next) == lex.KwFrom {
+		b.writesTo(tableOf(parts))
+	} else {
+		b.reads(parts)
+		b.writes = true
+	}
+	return p.rest(nil, next+1)
+}
+
+// granted reads GRANT .. ON [TABLE] t TO ...
+func (p *parser) granted(i int) int {
+	for ; i < len(p.toks) && p.punct(i) != ';'; i++ {
+		if p.word(i) != lex.KwOn {
+			continue
+		}
+		i++
+		switch p.word(i) {
+		case lex.KwTable:
+			i++
+		case lex.KwSchema, lex.KwDatabase, lex.KwFunction, lex.KwCatalog, lex.KwAll:
+			return p.end(i)
+		}
+		if parts, next := p.path(i); len(parts) > 0 && p.punct(next) != '.' {
+			p.build.reads(parts)
+		}
+		return p.end(i)
+	}
+	return i
+}
