@@ -71,7 +71,7 @@ func TestAnyWorkload(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		opts := Options{
 			Window: time.Duration(rapid.Int64Range(int64(minWindow), int64(10*time.Minute)).Draw(t, "window")),
-			Count:  rapid.IntRange(fixedArrivals()+minTrace, 2000).Draw(t, "count"),
+			Count:  rapid.IntRange(fixedArrivals()+minTrace, 900).Draw(t, "count"),
 			Seed:   rapid.Uint64().Draw(t, "seed"),
 			Prefix: rapid.StringMatching(`[a-z0-9._-]{1,20}`).Draw(t, "prefix"),
 		}
