@@ -30,8 +30,17 @@ var sizeUnits = []struct {
 	name string
 	size ByteSize
 }{
-	{"PiB", PiB}, {"PB", PB}, {"TiB", TiB}, {"TB", TB}, {"GiB", GiB}, {"GB", GB},
-	{"MiB", MiB}, {"MB", MB}, {"KiB", KiB}, {"KB", KB}, {"B", Byte},
+	{"PiB", PiB},
+	{"PB", PB},
+	{"TiB", TiB},
+	{"TB", TB},
+	{"GiB", GiB},
+	{"GB", GB},
+	{"MiB", MiB},
+	{"MB", MB},
+	{"KiB", KiB},
+	{"KB", KB},
+	{"B", Byte},
 }
 
 // ParseByteSize reads a size. Upper and lower case, and a space before the unit, make no difference; a fraction must

@@ -76,7 +76,7 @@ func describeMember(m member, v reflect.Value, path, env string, out *[]Field) {
 // newElement is a list or map element with its defaults.
 func newElement(t reflect.Type) reflect.Value {
 	v := reflect.New(t)
-	if d, ok := v.Interface().(Defaulter); ok {
+	if d, ok := reflect.TypeAssert[Defaulter](v); ok {
 		d.SetDefaults()
 	}
 	return v.Elem()
@@ -145,8 +145,7 @@ type member struct {
 
 func members(t reflect.Type) []member {
 	var out []member
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		if name == "-" || (!f.IsExported() && name == "") {
 			continue

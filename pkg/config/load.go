@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -71,9 +72,7 @@ func (l *layers) merge(tree map[string]any) {
 // take keeps what a reader has found.
 func (l *layers) take(r *reader, value any) {
 	l.errs = append(l.errs, r.errs...)
-	for path, o := range r.origins {
-		l.origins[path] = o
-	}
+	maps.Copy(l.origins, r.origins)
 	if tree, ok := value.(map[string]any); ok {
 		l.merge(tree)
 	}

@@ -257,13 +257,13 @@ func TestFaultsInTheFile(t *testing.T) {
 }
 
 func TestAllFaultsAtOnce(t *testing.T) {
-	file := write(t, "nmae: x\nenabled: maybe\nkafka: {pollWait: 1}\n")
+	file := write(t, "nane: x\nenabled: maybe\nkafka: {pollWait: 1}\n")
 	_, err := config.Load(sampleDefault(), config.Options{
 		File: file, Service: "router", Environ: []string{"POINTSMAN_ROUTER_RATIO=x"}, Set: []string{"kafka.brokers.x=1", "oops"},
 	})
 	require.Error(t, err)
 	require.Equal(t, []string{
-		file + `:1:1: nmae: unknown key; did you mean "name"?`,
+		file + `:1:1: nane: unknown key; did you mean "name"?`,
 		file + `:2:10: enabled: must be true or false, is "maybe"`,
 		file + `:3:19: kafka.pollWait: "1" has no unit: write for example 250ms, 5s, 1h30m or 7d`,
 		`environment POINTSMAN_ROUTER_RATIO: ratio: must be a number, is "x"`,
@@ -347,6 +347,16 @@ func TestValidateForConfigurationsBuiltInCode(t *testing.T) {
 	s.Ratio, s.Kafka.PollWait = 3, 0
 	require.EqualError(t, config.Validate(s), "kafka.pollWait: must be positive, is 0s\nratio: must be at most 1, is 3")
 	require.EqualError(t, config.Validate(&s), config.Validate(s).Error())
+}
+
+type sentence struct{}
+
+func (sentence) Validate() error {
+	return fmt.Errorf("of two pools one must be awake: %w", config.Invalid("asleep", "is true"))
+}
+
+func TestAnErrorInASentenceKeepsTheSentence(t *testing.T) {
+	require.EqualError(t, config.Validate(sentence{}), "of two pools one must be awake: asleep: is true")
 }
 
 func TestPrintHidesSecretsAndLoadsAgain(t *testing.T) {

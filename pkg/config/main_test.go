@@ -16,7 +16,7 @@ import (
 
 func TestMainExitCodes(t *testing.T) {
 	good := write(t, "name: file\nkafka: {password: hunter2}\n")
-	bad := write(t, "nmae: file\n")
+	bad := write(t, "nane: file\n")
 	for name, c := range map[string]struct {
 		args    []string
 		environ []string
@@ -34,7 +34,7 @@ func TestMainExitCodes(t *testing.T) {
 		"argument":          {args: []string{"start"}, code: 2, stderr: `unexpected argument "start"`},
 		"version":           {args: []string{"-version"}, code: 0, stdout: "pointsman-router devel"},
 		"check good":        {args: []string{"-check-config", "-config", good}, code: 0, stdout: "pointsman-router: the configuration is valid\n"},
-		"check bad":         {args: []string{"-check-config", "-config", bad}, code: 2, stderr: bad + ":1:1: nmae: unknown key"},
+		"check bad":         {args: []string{"-check-config", "-config", bad}, code: 2, stderr: bad + ":1:1: nane: unknown key"},
 		"bad does not run":  {args: []string{"-config", bad}, code: 2, stderr: "unknown key"},
 		"file from the env": {args: []string{"-check-config"}, environ: []string{"POINTSMAN_ROUTER_CONFIG=" + bad}, code: 2, stderr: bad},
 		"print":             {args: []string{"-print-config", "-config", good, "-set", "name=flag"}, code: 0, stdout: "name: flag # flag -set name\n"},
@@ -86,8 +86,9 @@ func TestWriteReference(t *testing.T) {
 		require.NoError(t, config.WriteReference(&b, []config.Section{{Service: "router", Default: sampleDefault()}}))
 		return b.String()
 	}
-	require.Contains(t, page(), "| `kafka.pollWait` | duration | `1s` | `KAFKA_POLL_WAIT` | Longest wait. |\n")
-	require.Equal(t, page(), page())
+	first := page()
+	require.Contains(t, first, "| `kafka.pollWait` | duration | `1s` | `KAFKA_POLL_WAIT` | Longest wait. |\n")
+	require.Equal(t, first, page())
 }
 
 // Mistakes of the program are found by whoever first loads or describes the configuration, not by its users.

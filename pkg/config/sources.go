@@ -132,8 +132,8 @@ func (l *layers) assign(source, path, text string) {
 		l.take(r, nil)
 		return
 	}
-	for i := len(keys) - 1; i >= 0; i-- {
-		value = map[string]any{keys[i]: value}
+	for _, key := range slices.Backward(keys) {
+		value = map[string]any{key: value}
 	}
 	l.take(r, value)
 }

@@ -106,7 +106,7 @@ func fillElement(v any, t reflect.Type) any {
 // decodeHook turns the texts of a tree into what the fields hold.
 func decodeHook(from, to reflect.Value) (any, error) {
 	t := deref(to.Type())
-	text, ok := from.Interface().(string)
+	text, ok := reflect.TypeAssert[string](from)
 	if !ok || !isScalar(t) {
 		return from.Interface(), nil
 	}

@@ -28,7 +28,7 @@ func validate(v reflect.Value, origins map[string]Origin) error {
 	walk(v, "", func(path string, validator Validator) {
 		for _, err := range flatten(validator.Validate()) {
 			p := &Problem{Path: path, Err: err}
-			if inner, ok := err.(*invalid); ok {
+			if inner, ok := err.(*invalid); ok { //nolint:errorlint // one inside a sentence stays there, with the sentence
 				p.Path, p.Err = join(path, inner.path), inner.err
 			}
 			p.Origin = origins[p.Path]
@@ -64,7 +64,7 @@ func walk(v reflect.Value, path string, visit func(string, Validator)) {
 		}
 	}
 	if v.CanAddr() {
-		if validator, ok := v.Addr().Interface().(Validator); ok {
+		if validator, ok := reflect.TypeAssert[Validator](v.Addr()); ok {
 			visit(path, validator)
 		}
 	}

@@ -187,8 +187,7 @@ func (r *reader) fail(node ast.Node, path string, err error) {
 
 func (r *reader) syntax(err error) {
 	p := &Problem{Origin: Origin{Source: r.source}, Err: err}
-	var positioned yaml.Error
-	if errors.As(err, &positioned) {
+	if positioned, ok := errors.AsType[yaml.Error](err); ok {
 		p.Err = errors.New(positioned.GetMessage())
 		if r.inFile {
 			p.Origin.Line, p.Origin.Column = tokenPosition(positioned.GetToken())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -159,9 +160,9 @@ func (g *Group) Stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, g.opts.TotalTimeout)
 	defer cancel()
 	var errs []error
-	for i := len(stops) - 1; i >= 0; i-- {
+	for _, stop := range slices.Backward(stops) {
 		stopCtx, cancelStop := context.WithTimeout(ctx, g.opts.StopTimeout)
-		if err := callStop(stopCtx, stops[i]); err != nil {
+		if err := callStop(stopCtx, stop); err != nil {
 			errs = append(errs, err)
 		}
 		cancelStop()

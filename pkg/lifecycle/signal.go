@@ -33,7 +33,7 @@ func SignalContext(parent context.Context) (context.Context, func()) {
 		}
 		select {
 		case s := <-signals:
-			os.Exit(hardExitCode(s))
+			os.Exit(hardExitCode(s)) //nolint:forbidigo // the second signal is for when main does not get there
 		case <-quit:
 		}
 	})

@@ -31,7 +31,7 @@ func Check(graph Graph) []Violation {
 			continue
 		}
 		for _, to := range graph[from].Imports {
-			if rule := graph.forbidden(from, place, to); rule != "" {
+			if rule := graph.forbidden(place, to); rule != "" {
 				out = append(out, Violation{graph.chain(from, to), rule})
 			}
 		}
@@ -40,7 +40,7 @@ func Check(graph Graph) []Violation {
 }
 
 // forbidden says why one package may not import another, or nothing.
-func (g Graph) forbidden(from string, place Place, to string) string {
+func (g Graph) forbidden(place Place, to string) string {
 	if _, own := inside(to); !own {
 		return forbiddenLibrary(place, to)
 	}

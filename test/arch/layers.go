@@ -1,6 +1,9 @@
 package arch
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Module is the path that every package of this repository begins with.
 const Module = "github.com/pointsman/pointsman"
@@ -135,10 +138,8 @@ func place(path string, isMain bool) (Place, bool) {
 			return Place{Layer: Core, Tree: path, Rank: rank}, true
 		}
 	}
-	for _, p := range ports {
-		if path == p {
-			return Place{Layer: Port, Tree: path}, true
-		}
+	if slices.Contains(ports, path) {
+		return Place{Layer: Port, Tree: path}, true
 	}
 	var best Place
 	for _, t := range trees {

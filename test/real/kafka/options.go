@@ -36,7 +36,8 @@ func properties(n node, nodes []node, extra map[string]string) string {
 	for _, other := range nodes {
 		voters = append(voters, fmt.Sprintf("%d@127.0.0.1:%d", other.id, other.controller))
 	}
-	text := strings.NewReplacer(
+	var text strings.Builder
+	text.WriteString(strings.NewReplacer(
 		"@NODE@", strconv.Itoa(n.id),
 		"@VOTERS@", strings.Join(voters, ","),
 		"@PORT@", strconv.Itoa(n.port),
@@ -44,16 +45,16 @@ func properties(n node, nodes []node, extra map[string]string) string {
 		"@DIR@", n.home,
 		"@REPLICAS@", strconv.Itoa(len(nodes)),
 		"@IN_SYNC@", strconv.Itoa(inSync(len(nodes))),
-	).Replace(template)
+	).Replace(template))
 	var keys []string
 	for key := range extra {
 		keys = append(keys, key)
 	}
 	slices.Sort(keys)
 	for _, key := range keys {
-		text += key + "=" + extra[key] + "\n"
+		text.WriteString(key + "=" + extra[key] + "\n")
 	}
-	return text
+	return text.String()
 }
 
 func inSync(brokers int) int {

@@ -10,7 +10,7 @@ import (
 func TestPropertiesAreFilledIn(t *testing.T) {
 	nodes := []node{{1, 20001, 20002, "/x/1"}, {2, 20003, 20004, "/x/2"}, {3, 20005, 20006, "/x/3"}}
 	text := properties(nodes[1], nodes, map[string]string{"num.partitions": "9", "b": "2", "a": "1"})
-	for _, line := range strings.Split(text, "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		if !strings.HasPrefix(line, "#") {
 			require.NotContains(t, strings.ReplaceAll(line, "@127.0.0.1", ""), "@", "a placeholder that nothing fills in")
 		}
