@@ -12,8 +12,10 @@ import (
 
 // tree is the command tree.
 type tree struct {
-	Data dataCommand `cmd:"" help:"Generate TPC-H-shaped tables and an events table as Parquet files, the same for the same scale and seed."`
-	DDL  ddlCommand  `cmd:"" name:"ddl" help:"Print the ClickHouse statements that make a database of views over a data folder."`
+	Data  dataCommand  `cmd:"" help:"Generate TPC-H-shaped tables and an events table as Parquet files, the same for the same scale and seed."`
+	DDL   ddlCommand   `cmd:"" name:"ddl" help:"Print the ClickHouse statements that make a database of views over a data folder."`
+	Run   runCommand   `cmd:"" help:"Publish the demo's workload, or a constant rate, to Kafka at its own times, and report how punctual that was."`
+	Print printCommand `cmd:"" help:"Print the workload, one task a line, as kcat -P takes it."`
 }
 
 // streams are where a command writes: results to out, progress and reports to err.
@@ -28,7 +30,7 @@ func Main(ctx context.Context, args []string, out, errOut io.Writer) int {
 	exit := -1
 	parser, err := kong.New(&t,
 		kong.Name("loadgen"),
-		kong.Description("Makes the data and the workload of the pointsman demo. Everything is deterministic for a seed."),
+		kong.Description("Makes the data and the workload of the pointsman demo. The same flags and seed give the same bytes and the same tasks."),
 		kong.Writers(out, errOut),
 		kong.Exit(func(code int) { exit = code }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),

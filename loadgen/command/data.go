@@ -25,7 +25,7 @@ type dataCommand struct {
 func (c *dataCommand) Run(s streams) error {
 	start := time.Now()
 	m, err := tpch.Generate(s.ctx, tpch.Options{
-		Dir: c.Out, Scale: c.Scale, Seed: c.Seed, Tables: c.Tables, Parallel: c.Parallel, Replace: c.Replace, Progress: bar(s.err),
+		Dir: c.Out, Scale: c.Scale, Seed: c.Seed, Tables: c.Tables, Parallel: c.Parallel, Replace: c.Replace, Progress: bar(s.err, "rows"),
 	})
 	if err != nil {
 		return err
@@ -38,18 +38,18 @@ func (c *dataCommand) Run(s streams) error {
 }
 
 // bar returns a progress callback that draws on a terminal, nil when there is none.
-func bar(w io.Writer) func(rows, total int64) {
+func bar(w io.Writer, what string) func(done, total int64) {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return nil
 	}
 	var b *progressbar.ProgressBar
-	return func(rows, total int64) {
+	return func(done, total int64) {
 		if b == nil {
-			b = progressbar.NewOptions64(total, progressbar.OptionSetWriter(f), progressbar.OptionSetDescription("rows"),
+			b = progressbar.NewOptions64(total, progressbar.OptionSetWriter(f), progressbar.OptionSetDescription(what),
 				progressbar.OptionShowCount(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
 		}
-		_ = b.Set64(min(rows, total)) // the total is an estimate, and a bar refuses to go past it
+		_ = b.Set64(min(done, total)) // the total is an estimate, and a bar refuses to go past it
 	}
 }
 
