@@ -1,0 +1,77 @@
+# `make help` lists what there is. Only Go is needed for most of it; `up` also wants npm, `test-real` Java and Maven.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PKG       ?= ./...
+P         ?= 2
+TIMEOUT   ?= 20m
+ARGS      ?=
+FUZZTIME  ?= 20s
+BENCHTIME ?= 1s
+VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+LDFLAGS   := -X github.com/pointsman/pointsman/pkg/telemetry/buildinfo.version=$(VERSION)
+BIN       := $(CURDIR)/bin
+
+.PHONY: help up build test test-real race lint verify generate fmt bench fuzz vuln
+
+help: ## Show this list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-10s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+up: ## Run everything on embedded parts with the demo (ARGS="--data DIR" keeps its state)
+	@command -v npm >/dev/null || [ -n "$${CHDB_LIB_PATH:-}" ] || { echo "make up: npm not found: it fetches the embedded ClickHouse library once (or set CHDB_LIB_PATH)"; exit 1; }
+	go run ./services/pointsman up --demo $(ARGS)
+
+build: ## Build every binary into bin/
+	go build -ldflags '$(LDFLAGS)' -o $(BIN)/ ./services/...
+
+test: ## Run all tests that need nothing but Go (and npm, once)
+	go test -p $(P) -timeout $(TIMEOUT) $(PKG)
+
+test-real: ## Run the tests on real servers (Apache Kafka; skipped without Java and Maven)
+	go test -tags real -p 1 -timeout 30m -v ./test/... | grep -v -E '^(=== (RUN|PAUSE|CONT|NAME)|\?  )'
+
+race: ## Run all tests with the race detector
+	go test -race -p $(P) -timeout 40m $(PKG)
+
+lint: $(BIN)/golangci-lint ## Lint (builds the pinned golangci-lint on first use)
+	$(BIN)/golangci-lint run $(PKG)
+
+verify: ## Check formatting, vet, and that every generated file is up to date
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$unformatted" ] || { echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; }
+	go vet ./...
+	go vet -tags real ./test/...
+	@state() { git diff | sha256sum; git ls-files -z --others --exclude-standard | xargs -0 -r sha256sum; }; \
+	before=$$(state); $(MAKE) --no-print-directory generate; after=$$(state); \
+	[ "$$before" = "$$after" ] || { echo "generated files were stale; commit what 'make generate' has changed:"; git status --short; exit 1; }
+
+generate: ## Write generated files (reports, schemas, reference pages) again
+	go generate ./...
+
+fmt: $(BIN)/golangci-lint ## Format with gofumpt and sort imports
+	$(BIN)/golangci-lint fmt
+
+bench: ## Run benchmarks; their ratios mean something, their times only here
+	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -p 1 -timeout 60m $(PKG)
+
+fuzz: ## Fuzz every fuzz target for FUZZTIME
+	@grep -rlE '^func Fuzz' --include='*_test.go' . | while read -r file; do \
+	  dir=$$(dirname "$$file"); \
+	  grep -ohE '^func Fuzz[A-Za-z0-9_]*' "$$file" | sed 's/^func //' | while read -r target; do \
+	    echo "$$dir $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$dir"; \
+	  done; \
+	done
+
+vuln: $(BIN)/govulncheck ## Look up known vulnerabilities (asks vuln.go.dev)
+	$(BIN)/govulncheck ./...
+
+# The tools are a module of their own, so that their dependencies are not ours.
+$(BIN)/golangci-lint: tools/go.mod
+	go build -C tools -o $(BIN)/ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+$(BIN)/staticcheck: tools/go.mod
+	go build -C tools -o $(BIN)/ honnef.co/go/tools/cmd/staticcheck
+$(BIN)/benchstat: tools/go.mod
+	go build -C tools -o $(BIN)/ golang.org/x/perf/cmd/benchstat
+$(BIN)/govulncheck: tools/go.mod
+	go build -C tools -o $(BIN)/ golang.org/x/vuln/cmd/govulncheck
