@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -138,4 +140,29 @@ type writerFunc func(p []byte)
 func (f writerFunc) Write(p []byte) (int, error) {
 	f(p)
 	return len(p), nil
+}
+
+// What print writes can be piped into kcat as it is.
+func TestPrintFeedsKcat(t *testing.T) {
+	kcat, err := exec.LookPath("kcat")
+	if err != nil {
+		t.Skip("kcat is not installed")
+	}
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(4, "requests"))
+	require.NoError(t, err)
+	defer cluster.Close()
+	code, printed, _ := run(t, "print", "--count", "300")
+	require.Zero(t, code)
+
+	produce := exec.CommandContext(t.Context(), kcat, "-P", "-b", cluster.ListenAddrs()[0], "-t", "requests")
+	produce.Stdin = strings.NewReader(printed)
+	out, err := produce.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+
+	consumed, err := exec.CommandContext(t.Context(), kcat, "-C", "-e", "-q", "-b", cluster.ListenAddrs()[0], "-t", "requests").Output()
+	require.NoError(t, err)
+	want, got := strings.Split(strings.TrimSpace(printed), "\n"), strings.Split(strings.TrimSpace(string(consumed)), "\n")
+	slices.Sort(want)
+	slices.Sort(got)
+	require.Equal(t, want, got)
 }
