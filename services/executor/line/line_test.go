@@ -1,0 +1,95 @@
+package line_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/pointsman/pointsman/services/executor/line"
+)
+
+func granted(p *line.Place) bool {
+	select {
+	case <-p.Granted():
+		return true
+	default:
+		return false
+	}
+}
+
+func TestFirstComeFirstServedWithinAPriority(t *testing.T) {
+	l := line.New(1)
+	holder := l.Join(0)
+	require.True(t, granted(holder))
+	a, b, urgent := l.Join(0), l.Join(0), l.Join(5)
+	require.Equal(t, []int{2, 3, 1, 0}, []int{a.Position(), b.Position(), urgent.Position(), holder.Position()})
+	holder.Leave()
+	require.True(t, granted(urgent))
+	require.False(t, granted(a))
+	urgent.Leave()
+	require.True(t, granted(a))
+	require.False(t, granted(b))
+	a.Leave()
+	a.Leave()
+	require.True(t, granted(b), "leaving twice frees one slot")
+	slots, used, waiting := l.Load()
+	require.Equal(t, []int{1, 1, 0}, []int{slots, used, waiting})
+}
+
+// TestTheNinthIsAdmitted is case P8: slots of attempts that went away while they waited must come back.
+func TestTheNinthIsAdmitted(t *testing.T) {
+	l := line.New(8)
+	var holders []*line.Place
+	for range 8 {
+		holders = append(holders, l.Join(0))
+	}
+	gone, ninth := l.Join(0), l.Join(0)
+	gone.Leave() // cancelled while it waited
+	require.False(t, granted(ninth))
+	holders[3].Leave()
+	require.True(t, granted(ninth))
+}
+
+func TestLine(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		slots := rapid.IntRange(1, 4).Draw(t, "slots")
+		l := line.New(slots)
+		type member struct {
+			*line.Place
+			priority, order int
+		}
+		var in []member
+		for i := range rapid.IntRange(1, 50).Draw(t, "steps") {
+			if len(in) > 0 && rapid.Bool().Draw(t, "leave") {
+				k := rapid.IntRange(0, len(in)-1).Draw(t, "who")
+				in[k].Leave()
+				in = slices.Delete(in, k, k+1)
+			} else {
+				priority := rapid.IntRange(0, 2).Draw(t, "priority")
+				in = append(in, member{l.Join(priority), priority, i})
+			}
+			_, used, waiting := l.Load()
+			require.LessOrEqual(t, used, slots)
+			require.Equal(t, min(slots, len(in)), used, "no slot lies idle while somebody waits, and none is taken by nobody")
+			require.Equal(t, len(in)-used, waiting)
+			var line []member
+			for _, m := range in {
+				require.Equal(t, granted(m.Place), m.Position() == 0)
+				if !granted(m.Place) {
+					line = append(line, m)
+				}
+			}
+			slices.SortFunc(line, func(a, b member) int {
+				if a.priority != b.priority {
+					return b.priority - a.priority
+				}
+				return a.order - b.order
+			})
+			for i, m := range line {
+				require.Equal(t, i+1, m.Position())
+			}
+		}
+	})
+}

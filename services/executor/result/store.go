@@ -1,0 +1,125 @@
+// Package result keeps what queries give: small results as JSON to be carried in the Outcome, larger ones as files that
+// expire.
+//
+// Rows are arrays. Integers of 64 bits and more, and decimals, are strings, so that no reader rounds them. Serving the files is
+// intake's.
+package result
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/query"
+)
+
+// Config says where results are kept and how large they may be.
+type Config struct {
+	Folder string
+	// InlineBytes is the most that is carried in an Outcome; more goes to a file.
+	InlineBytes int64
+	// MaxBytes cuts a result short.
+	MaxBytes int64
+	// Keep is how long a file is served.
+	Keep time.Duration
+}
+
+// Store writes results.
+type Store struct{ cfg Config }
+
+const (
+	suffix     = ".ndjson"
+	tempPrefix = ".writing-"
+	// graceful is how much longer than its promise a file stays: whoever has begun to read it may finish.
+	graceful = time.Minute
+	// tempAge is when an unfinished file is taken for one of a process that died. A file that is still written is touched all
+	// the time.
+	tempAge = time.Hour
+)
+
+// Open makes the folder.
+func Open(cfg Config) (*Store, error) {
+	if err := os.MkdirAll(cfg.Folder, 0o750); err != nil {
+		return nil, fmt.Errorf("making the result folder: %w", err)
+	}
+	return &Store{cfg: cfg}, nil
+}
+
+// fileName is a name for an attempt's file that stays within the folder whatever the id is.
+func fileName(attemptID string) string {
+	name := strings.ReplaceAll(attemptID, "/", "_")
+	if !query.ValidID(name) || strings.HasPrefix(name, ".") {
+		name = query.IDFromKey("attempt", attemptID)
+	}
+	return name + suffix
+}
+
+func (s *Store) create() (*os.File, error) {
+	var b [8]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(filepath.Join(s.cfg.Folder, tempPrefix+hex.EncodeToString(b[:])), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o640)
+}
+
+// publish gives a finished file its name. It is on the disk before an Outcome can name it.
+func (s *Store) publish(f *os.File, name string) error {
+	err := errors.Join(f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), filepath.Join(s.cfg.Folder, name))
+	}
+	return err
+}
+
+// Sweep removes files that have expired, and what processes that died have left behind.
+func (s *Store) Sweep(now time.Time) (removed int, err error) {
+	entries, err := os.ReadDir(s.cfg.Folder)
+	if err != nil {
+		return 0, fmt.Errorf("reading the result folder: %w", err)
+	}
+	var errs []error
+	for _, e := range entries {
+		age := s.cfg.Keep + graceful
+		switch name := e.Name(); {
+		case !e.Type().IsRegular():
+			continue
+		case strings.HasPrefix(name, tempPrefix):
+			age = tempAge
+		case !strings.HasSuffix(name, suffix):
+			continue // not ours
+		}
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil && now.Sub(info.ModTime()) > age {
+			err = os.Remove(filepath.Join(s.cfg.Folder, e.Name()))
+			if err == nil {
+				removed++
+			}
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return removed, fmt.Errorf("removing old results: %w", err)
+	}
+	return removed, nil
+}
+
+// New begins the result of an attempt. inline bounds what may be carried in the Outcome, below the configured bound.
+func (s *Store) New(attemptID string, columns []event.Column, inline int64) *Sink {
+	k := &Sink{store: s, name: fileName(attemptID), columns: columns, inline: min(inline, s.cfg.InlineBytes)}
+	for _, c := range columns {
+		k.kinds = append(k.kinds, kindOf(c.Type))
+	}
+	return k
+}
