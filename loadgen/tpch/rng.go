@@ -16,7 +16,7 @@ func rowRNG(seed uint64, table Table, row int64) rng {
 
 func tableSalt(table Table) uint64 {
 	var h uint64 = 14695981039346656037 // FNV-1a
-	for i := 0; i < len(table); i++ {
+	for i := range len(table) {
 		h = (h ^ uint64(table[i])) * 1099511628211
 	}
 	return h

@@ -92,7 +92,7 @@ func TestMoreThanTheTraceHas(t *testing.T) {
 func TestCountDoesNotChangeTheOtherParts(t *testing.T) {
 	small, large := byKind(generate(t, Options{Seed: 1, Count: 400})), byKind(generate(t, Options{Seed: 1, Count: 900}))
 	for _, kind := range []Kind{Dashboard, Transformation, Scan, AgentStep, Runaway, Medium, Burst, Tight} {
-		require.Equal(t, len(small[kind]), len(large[kind]))
+		require.Len(t, large[kind], len(small[kind]))
 		for i := range small[kind] {
 			a, b := small[kind][i], large[kind][i]
 			a.Task.ID, b.Task.ID = "", "" // ids number the whole workload
