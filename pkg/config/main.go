@@ -45,6 +45,13 @@ func Main[T any](p Program[T]) int {
 		fmt.Fprintf(p.Stdout, "pointsman-%s %s\n", p.Service, buildinfo.Read())
 		return lifecycle.ExitOK
 	}
+	if in.probe != "" {
+		if err := probe(in.probe); err != nil {
+			p.complain(err)
+			return lifecycle.ExitRuntime
+		}
+		return lifecycle.ExitOK
+	}
 	loaded, err := Load(p.Default, Options{Service: p.Service, File: in.file, Environ: p.Environ, Set: in.set})
 	if err != nil {
 		p.complain(err)
@@ -72,6 +79,7 @@ func Main[T any](p Program[T]) int {
 type invocation struct {
 	file                  string
 	set                   []string
+	probe                 string
 	check, print, version bool
 }
 
@@ -101,6 +109,8 @@ func (p *Program[T]) flags(in *invocation) *flag.FlagSet {
 	flags.BoolVar(&in.check, "check-config", false, "load and validate the configuration, then exit")
 	flags.BoolVar(&in.print, "print-config", false, "print the configuration in effect with secrets redacted, then exit")
 	flags.BoolVar(&in.version, "version", false, "print the version, then exit")
+	flags.StringVar(&in.probe, "probe", "", "ask the `url` of a running service (its /readyz), exit 0 if it answers that it is ready, 1 if not; "+
+		"for health checks in images that have no curl")
 	flags.Usage = func() {
 		fmt.Fprintf(p.Stderr, "usage: pointsman-%s [flags]\n\n", p.Service)
 		flags.PrintDefaults()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -56,6 +58,34 @@ func TestMainExitCodes(t *testing.T) {
 			require.NotContains(t, stdout.String()+stderr.String(), "hunter2")
 		})
 	}
+}
+
+func TestMainProbes(t *testing.T) {
+	ready := true
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if !ready {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			fmt.Fprintln(w, `{"checks":[{"name":"kafka","reason":"refused"}]}`)
+		}
+	}))
+	run := func() (int, string) {
+		var stderr strings.Builder
+		code := config.Main(config.Program[sample]{
+			Service: "router", Default: sampleDefault(), Args: []string{"-probe", service.URL}, Environ: []string{}, Stdout: &stderr, Stderr: &stderr,
+			Run: func(context.Context, sample) error { t.Error("a probe starts nothing"); return nil },
+		})
+		return code, stderr.String()
+	}
+	code, _ := run()
+	require.Equal(t, 0, code)
+	ready = false
+	code, stderr := run()
+	require.Equal(t, 1, code)
+	require.Contains(t, stderr, `503 Service Unavailable: {"checks":[{"name":"kafka","reason":"refused"}]}`)
+	service.Close()
+	code, stderr = run()
+	require.Equal(t, 1, code)
+	require.Contains(t, stderr, "connection refused")
 }
 
 func TestDescribe(t *testing.T) {
