@@ -107,13 +107,36 @@ func (v Value) Age(now time.Time) (time.Duration, bool) {
 func (v Value) String() string {
 	switch v.State() {
 	case Known:
-		return fmt.Sprintf("%g %s", v.number, v.Unit)
+		return v.Unit.format(v.number)
 	case Stale:
-		return fmt.Sprintf("%g %s (stale)", v.number, v.Unit)
+		return v.Unit.format(v.number) + " (stale)"
 	default:
 		return "unknown"
 	}
 }
+
+// format writes a number for people: sizes and durations with three digits and a fitting unit.
+func (u Unit) format(n float64) string {
+	switch {
+	case u == Bytes && math.Abs(n) >= 1000:
+		i := min(int(math.Log10(math.Abs(n))/3), len(sizePrefixes))
+		return fmt.Sprintf("%.3g %cB", n/math.Pow(1000, float64(i)), sizePrefixes[i-1])
+	case u == Bytes:
+		return fmt.Sprintf("%.0f B", n)
+	case u == Millis && math.Abs(n) >= 1000:
+		return fmt.Sprintf("%.3g s", n/1000)
+	case u == Millis:
+		return fmt.Sprintf("%.3g ms", n)
+	case u == Flag:
+		return map[bool]string{true: "yes", false: "no"}[n != 0]
+	case u == Count || u == "":
+		return fmt.Sprintf("%g", n)
+	default:
+		return fmt.Sprintf("%.3g %s", n, u)
+	}
+}
+
+const sizePrefixes = "kMGTPE"
 
 type wire struct {
 	State  State      `json:"state"`

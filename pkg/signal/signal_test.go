@@ -75,3 +75,14 @@ func TestSnapshotMerge(t *testing.T) {
 	require.Equal(t, signal.Absent, s.Get("c", signal.Queued, at, time.Minute).State(), "a source may take its own fact back")
 	require.Equal(t, signal.Absent, s.Get("nowhere", signal.Queued, at, time.Minute).State())
 }
+
+func TestStringIsForPeople(t *testing.T) {
+	for want, v := range map[string]signal.Value{
+		"unknown": {}, "5 GB": signal.Of(5e9, signal.Bytes, "x", at), "999 B": signal.Of(999, signal.Bytes, "x", at),
+		"1.23 kB": signal.Of(1234, signal.Bytes, "x", at), "4.12 s": signal.Of(4124.4, signal.Millis, "x", at),
+		"0 ms": signal.Of(0, signal.Millis, "x", at), "yes": signal.OfFlag(true, "x", at), "no": signal.OfFlag(false, "x", at),
+		"3 (stale)": signal.Of(3, signal.Count, "x", at).Aged(at.Add(time.Hour), time.Second),
+	} {
+		require.Equal(t, want, v.String())
+	}
+}

@@ -1,0 +1,101 @@
+package route
+
+import (
+	"math"
+
+	"github.com/pointsman/pointsman/pkg/estimate"
+	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/policy"
+	"github.com/pointsman/pointsman/pkg/signal"
+)
+
+// parts are the pieces of a candidate's completion time, in milliseconds.
+type parts struct {
+	wait      float64
+	waitKnown bool
+	acquire   float64
+	exec      estimate.Time
+	// pHit is the probability of a hit, pHitNoWait what it would be with an empty queue.
+	pHit, pHitNoWait float64
+	total            float64
+	cost             float64
+}
+
+// source names this package as the origin of the values it computes.
+const source = "route"
+
+// queueWait is the predicted wait of a Task that goes to the pool now, in milliseconds: what the signals predict, plus
+// what this router has sent there since they were observed. Absent when nobody knows.
+func queueWait(in *Input, p policy.Pool) signal.Value {
+	wait := in.signal(p.Name, signal.EstWaitMs)
+	base, known := wait.Get()
+	inflight := float64(in.Inflight[p.Name])
+	slots, slotsKnown := in.signal(p.Name, signal.Slots).Get()
+	if !slotsKnown && p.Slots > 0 {
+		slots, slotsKnown = float64(p.Slots), true
+	}
+	running, runningKnown := in.signal(p.Name, signal.Running).Get()
+	queued, queuedKnown := in.signal(p.Name, signal.Queued).Get()
+	if runningKnown && queuedKnown && slotsKnown {
+		// Only what finds no free slot waits.
+		inflight = math.Max(0, inflight-math.Max(0, slots-running-queued))
+	}
+	rate, rateKnown := in.signal(p.Name, signal.DonePerSecond).Get()
+	switch {
+	case !known && inflight == 0:
+		return signal.Value{Unit: signal.Millis, Source: source}
+	case inflight > 0 && rateKnown && rate > 0:
+		base += inflight / rate * 1000
+	case inflight > 0 && !known:
+		return signal.Value{Unit: signal.Millis, Source: source}
+	}
+	return signal.Of(base, signal.Millis, wait.Source, in.Now)
+}
+
+// complete estimates when the candidate would deliver: queue + acquisition + execution. Delivery is part of execution as
+// long as nothing measures it apart.
+func complete(in *Input, c *candidate) {
+	p := &c.parts
+	wait := queueWait(in, c.pool)
+	p.wait, p.waitKnown = wait.Get()
+	if c.asleep {
+		p.acquire = float64(c.pool.WakeTime.Milliseconds())
+		if w, ok := in.signal(c.Cluster, signal.WakeMs).Last(); ok {
+			p.acquire = w
+		}
+	}
+	prior := estimate.Prior{Startup: c.pool.Startup, BytesPerSecond: c.pool.BytesPerSecond}
+	p.exec = estimate.Execution(prior, c.prof, c.found, in.scanBytes(), in.Policy.Thresholds.HistoryMinRuns)
+	left := in.slaLeftMs()
+	ok := successRate(in, c)
+	p.pHitNoWait = p.exec.Within(left-p.acquire) * ok
+	p.pHit = p.exec.Within(left-p.acquire-p.wait) * ok
+	p.total = p.wait + p.acquire + p.exec.Mean()
+	p.cost = p.exec.Mean() / 1000 * c.pool.CostPerSecond
+	c.Estimate = &event.CandidateEstimate{
+		QueueMs: wait, AcquireMs: value(in, p.acquire, signal.Millis), ExecMs: value(in, p.exec.Mean(), signal.Millis),
+		TotalMs: value(in, p.total, signal.Millis), PHit: value(in, p.pHit, signal.Probability),
+		Cost: value(in, p.cost, ""), Evidence: p.exec.Evidence,
+	}
+}
+
+func value(in *Input, n float64, unit signal.Unit) signal.Value {
+	// Rounded, so that the last bits of exp and log on another processor do not change a stored decision.
+	return signal.Of(round(n), unit, source, in.Now)
+}
+
+func round(n float64) float64 { return math.Round(n*1000) / 1000 }
+
+// successRate is the share of runs that ended well here, with one good run added so that a first failure does not damn a
+// pool for ever. Memory kills that later successes have outweighed no longer count. Without history it is 1: the prior's
+// spread carries the doubt.
+func successRate(in *Input, c *candidate) float64 {
+	runs := c.prof.Runs
+	if c.prof.SuccessesAfterKill >= in.Policy.Thresholds.MemoryKillForgivenAfter {
+		runs -= c.prof.MemoryKills
+	}
+	if !c.found || runs <= 0 {
+		return 1
+	}
+	return min(1, float64(c.prof.Successes+1)/float64(runs+1))
+}

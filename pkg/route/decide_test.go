@@ -1,0 +1,252 @@
+package route_test
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pointsman/pointsman/pkg/budget"
+	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/policy"
+	"github.com/pointsman/pointsman/pkg/profile"
+	"github.com/pointsman/pointsman/pkg/query"
+	"github.com/pointsman/pointsman/pkg/route"
+	"github.com/pointsman/pointsman/pkg/shape"
+	"github.com/pointsman/pointsman/pkg/signal"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+var now = time.Date(2026, 11, 30, 9, 15, 0, 0, time.UTC)
+
+const twoPools = `
+engines:
+  interactive: {kind: clickhouse, slots: 4, max_memory_per_query: 150 MB, startup_ms: 10, bytes_per_second: 100 MB}
+  batch: {kind: clickhouse, slots: 2, spills: true, sleeps_at_zero: true, wake_ms: 4000, startup_ms: 50, bytes_per_second: 60 MB, cost_per_second: 2}
+rules:
+  - {name: transformations, when: {client_tag: [batch]}, route: batch, reason: "a scheduled transformation"}
+  - {name: pinned, when: {tenant: pinned}, route: interactive, strict: true}
+  - {name: blocked, when: {user: mallory}, route: reject, reason: "blocked"}
+  - {name: default, route: auto}
+budgets:
+  agent_session: {max_queries: 20, max_bytes: 5 GB}
+`
+
+func load(t testing.TB, text string) *policy.Policy {
+	t.Helper()
+	p, err := policy.Load("policy.yaml", []byte(text))
+	require.NoError(t, err)
+	return p
+}
+
+// input is a small dashboard query with everything known and both pools awake and idle.
+func input(t testing.TB, edits ...func(*route.Input)) route.Input {
+	sla, at := 5.0, now.Add(-20*time.Millisecond)
+	in := route.Input{
+		Task: query.Task{
+			ID: "t1", SQL: "SELECT n_name FROM tpch.nation", Tenant: "sales", User: "ann", SLASeconds: &sla, SubmittedAt: &at,
+		},
+		Attempt: 1, Fingerprint: "pm1-abc",
+		Shape: shape.Shape{
+			Statement: shape.Select, ReadOnly: true, Source: shape.FromTokens, JoinTables: 1,
+			Tables: []shape.Table{{Schema: "tpch", Name: "nation"}},
+		},
+		Estimates: map[string]signal.Value{route.ScanBytes: signal.Of(10e6, signal.Bytes, "catalog", now)},
+		History:   profile.Lookup{Asked: true},
+		Signals:   signal.Snapshot{},
+		Policy:    load(t, twoPools), Now: now, Seed: 1,
+	}
+	for _, c := range []string{"interactive", "batch"} {
+		observe(&in, c, map[signal.Name]float64{
+			signal.Ready: 1, signal.Healthy: 1, signal.Running: 0, signal.Queued: 0, signal.Slots: 4, signal.EstWaitMs: 0,
+		})
+	}
+	for _, edit := range edits {
+		edit(&in)
+	}
+	return in
+}
+
+func observe(in *route.Input, cluster string, values map[signal.Name]float64) {
+	o := signal.Observation{Cluster: cluster, Source: "engine", At: now.Add(-300 * time.Millisecond), Values: map[signal.Name]signal.Value{}}
+	for name, v := range values {
+		o.Values[name] = signal.Of(v, units[name], "engine", o.At)
+	}
+	in.Signals.Merge(o)
+}
+
+var units = map[signal.Name]signal.Unit{
+	signal.Ready: signal.Flag, signal.Healthy: signal.Flag, signal.EstWaitMs: signal.Millis, signal.DonePerSecond: signal.PerSecond,
+	signal.Running: signal.Count, signal.Queued: signal.Count, signal.Slots: signal.Count,
+}
+
+func set(cluster string, values map[signal.Name]float64) func(*route.Input) {
+	return func(in *route.Input) { observe(in, cluster, values) }
+}
+
+func history(p profile.Profile) func(*route.Input) {
+	p.Key = profile.Key{Fingerprint: "pm1-abc", Engine: "clickhouse", Cluster: p.Key.Cluster}
+	p.Window = "7d"
+	return func(in *route.Input) {
+		if in.History.Found == nil {
+			in.History.Found = map[profile.Key]profile.Profile{}
+		}
+		in.History.Found[p.Key] = p
+	}
+}
+
+func agent(used budget.Usage, admitted bool) func(*route.Input) {
+	return func(in *route.Input) {
+		in.Task.Session = &query.Session{ID: "s1", Class: query.Agent}
+		in.Session = &route.SessionAccount{Usage: used, Admitted: admitted}
+	}
+}
+
+func f(v float64) *float64 { return &v }
+
+func TestDecide(t *testing.T) {
+	killed := history(profile.Profile{Key: profile.Key{Cluster: "interactive"}, Runs: 1, MemoryKills: 1})
+	for _, c := range []struct {
+		name    string
+		in      []func(*route.Input)
+		kind    event.DecisionKind
+		cluster string
+		reason  route.Code
+	}{
+		{"small and idle: the cheaper pool", nil, event.Route, "interactive", route.LowerCost},
+		{"a rule names the pool", []func(*route.Input){func(in *route.Input) { in.Task.Tags = []string{"batch"} }}, event.Route, "batch", route.RuleMatched},
+		{"a rule rejects", []func(*route.Input){func(in *route.Input) { in.Task.User = "mallory" }}, event.Reject, "", route.RejectedByRule},
+		{"history: its memory limit killed it before", []func(*route.Input){killed}, event.Route, "batch", route.HistoryMemoryKill},
+		{"history forgives after enough successes", []func(*route.Input){
+			history(profile.Profile{Key: profile.Key{Cluster: "interactive"}, Runs: 5, MemoryKills: 1, Successes: 4, SuccessesAfterKill: 4, ExecMsP50: f(50), ExecMsP95: f(80)}),
+		}, event.Route, "interactive", ""},
+		{"a long queue against a tight SLA", []func(*route.Input){
+			set("interactive", map[signal.Name]float64{signal.EstWaitMs: 9000, signal.Queued: 30, signal.Running: 4}),
+		}, event.Route, "batch", route.QueueWaitOverSLA},
+		{"the same queue, and an SLA that bears it", []func(*route.Input){
+			set("interactive", map[signal.Name]float64{signal.EstWaitMs: 9000, signal.Queued: 30, signal.Running: 4}),
+			func(in *route.Input) { in.Task.SLASeconds = f(60) },
+		}, event.Route, "interactive", route.LowerCost},
+		{"what this router has just sent counts before the signals show it", []func(*route.Input){
+			set("interactive", map[signal.Name]float64{signal.DonePerSecond: 2, signal.Running: 4}),
+			func(in *route.Input) { in.Inflight = map[string]int{"interactive": 20} },
+		}, event.Route, "batch", route.QueueWaitOverSLA},
+		{"one pool is down", []func(*route.Input){
+			set("interactive", map[signal.Name]float64{signal.Ready: 0, signal.Healthy: 0}),
+		}, event.Route, "batch", route.OnlyCandidate},
+		{"the other sleeps and is woken", []func(*route.Input){
+			killed, set("batch", map[signal.Name]float64{signal.Ready: 0, signal.Healthy: 0}),
+		}, event.Route, "batch", route.WakesPool},
+		{"it failed there before", []func(*route.Input){func(in *route.Input) {
+			in.Attempt, in.Excluded = 2, []event.Target{{Engine: "clickhouse", Cluster: "interactive"}}
+			in.LastFailure = &event.Failure{Class: "cluster_down"}
+		}}, event.Route, "batch", route.ReroutedAfter},
+		{"nothing is left", []func(*route.Input){func(in *route.Input) {
+			in.Excluded = []event.Target{{Engine: "clickhouse", Cluster: "interactive"}, {Engine: "clickhouse", Cluster: "batch"}}
+		}}, event.Reject, "", route.NoCandidate},
+		{"strict: never elsewhere", []func(*route.Input){
+			func(in *route.Input) { in.Task.Tenant = "pinned" }, set("interactive", map[signal.Name]float64{signal.Ready: 0}),
+		}, event.Reject, "", route.NoCandidateFor},
+		{"past its deadline", []func(*route.Input){func(in *route.Input) { in.Now = now.Add(time.Hour) }}, event.Reject, "", route.DeadlinePassed},
+		{"what the request asks for, where the SLA leaves the choice", []func(*route.Input){func(in *route.Input) { in.Task.EngineHint = "batch" }}, event.Route, "batch", route.EngineHintFollowed},
+		{"an agent within its budget", []func(*route.Input){agent(budget.Usage{Queries: 19}, false)}, event.Route, "interactive", ""},
+		{"an agent over its budget", []func(*route.Input){agent(budget.Usage{Queries: 20}, false)}, event.Reject, "", budget.QueriesExhausted},
+		{"a repeat is not charged again", []func(*route.Input){agent(budget.Usage{Queries: 20}, true)}, event.Route, "interactive", ""},
+		{"an agent over its bytes", []func(*route.Input){agent(budget.Usage{Bytes: 5e9}, false)}, event.Reject, "", budget.BytesExhausted},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := route.Decide(input(t, c.in...))
+			require.Equal(t, c.kind, d.Kind, route.Explain(d))
+			require.Equal(t, c.cluster, d.Cluster, route.Explain(d))
+			if c.reason != "" {
+				require.Contains(t, codes(d), string(c.reason), route.Explain(d))
+			}
+			require.NotEmpty(t, route.Explain(d))
+			require.Equal(t, "t1/"+map[bool]string{true: "2", false: "1"}[d.Attempt == 2], d.DecisionID)
+		})
+	}
+}
+
+func codes(d event.RouteDecision) []string {
+	var out []string
+	for _, r := range d.Reasons {
+		out = append(out, r.Code)
+	}
+	return out
+}
+
+func TestMissingSignalsNeverRemoveAndAreSaid(t *testing.T) {
+	d := route.Decide(input(t, func(in *route.Input) { in.Signals = signal.Snapshot{}; in.History.Asked = false }))
+	require.Equal(t, event.Route, d.Kind)
+	require.Equal(t, "interactive", d.Cluster, "a pool that sleeps at zero and says nothing is taken to be asleep")
+	require.Contains(t, d.Unknown, "history (could not be asked)")
+	require.Contains(t, d.Unknown, "interactive healthy")
+}
+
+func TestFallbacksAreForReadsOnly(t *testing.T) {
+	d := route.Decide(input(t))
+	require.Equal(t, []event.Target{{Engine: "clickhouse", Cluster: "batch", Queue: "default", Resource: "default"}}, d.Fallbacks)
+	d = route.Decide(input(t, func(in *route.Input) { in.Shape.ReadOnly, in.Shape.Statement = false, shape.Insert }))
+	require.Empty(t, d.Fallbacks)
+}
+
+// TestSeedOrderQuery is the example of the first seed text: two Trino clusters and Spark, 5 GB, a 10 s SLA. Trino takes
+// 12 s... of which history on interactive-a says 98 % come in time; interactive-b has a queue of 40 s.
+func TestSeedOrderQuery(t *testing.T) {
+	p := load(t, `
+engines:
+  interactive-a: {kind: trino, queue: tenant_a, resource: small, slots: 20}
+  interactive-b: {kind: trino, queue: tenant_a, resource: small, slots: 20}
+  offline-a: {kind: spark, queue: offline, resource: large, slots: 4, cost_per_second: 1}
+rules:
+  - {name: default, route: auto}
+`)
+	sla, at := 10.0, now
+	key := func(engine, cluster string) profile.Key {
+		return profile.Key{Fingerprint: "pm1-orders", Engine: engine, Cluster: cluster}
+	}
+	in := route.Input{
+		Task: query.Task{ID: "orders-1", Dataset: "orders", QueryType: "aggregation", SQL: "SELECT channel, SUM(payment_amount) FROM orders GROUP BY channel",
+			Tenant: "tenant_a", User: "user_1001", SLASeconds: &sla, SubmittedAt: &at},
+		Attempt: 1, Fingerprint: "pm1-orders", Policy: p, Now: now,
+		Shape: shape.Shape{Statement: shape.Select, ReadOnly: true, Source: shape.FromTokens, JoinTables: 1, GroupBy: true,
+			Tables: []shape.Table{{Name: "orders"}}},
+		Estimates: map[string]signal.Value{route.ScanBytes: signal.Of(5e9, signal.Bytes, "catalog", now)},
+		History: profile.Lookup{Asked: true, Found: map[profile.Key]profile.Profile{
+			key("trino", "interactive-a"): {Key: key("trino", "interactive-a"), Window: "7d", Runs: 1000, Successes: 1000, Tasks: 1000, Hits: 980, ExecMsP50: f(4000), ExecMsP95: f(6000)},
+			key("trino", "interactive-b"): {Key: key("trino", "interactive-b"), Window: "7d", Runs: 400, Successes: 400, Tasks: 400, Hits: 390, ExecMsP50: f(4000), ExecMsP95: f(6000)},
+			key("spark", "offline-a"):     {Key: key("spark", "offline-a"), Window: "7d", Runs: 50, Successes: 50, Tasks: 50, Hits: 0, ExecMsP50: f(90_000), ExecMsP95: f(120_000)},
+		}},
+		Signals: signal.Snapshot{},
+	}
+	observe(&in, "interactive-a", map[signal.Name]float64{signal.Healthy: 1, signal.Ready: 1, signal.EstWaitMs: 2000, signal.Queued: 5, signal.Running: 20, signal.Slots: 20})
+	observe(&in, "interactive-b", map[signal.Name]float64{signal.Healthy: 1, signal.Ready: 1, signal.EstWaitMs: 40_000, signal.Queued: 100, signal.Running: 20, signal.Slots: 20})
+	observe(&in, "offline-a", map[signal.Name]float64{signal.Healthy: 1, signal.Ready: 1, signal.EstWaitMs: 0, signal.Queued: 0, signal.Running: 1, signal.Slots: 4})
+
+	d := route.Decide(in)
+	require.Equal(t, event.Target{Engine: "trino", Cluster: "interactive-a", Queue: "tenant_a", Resource: "small"}, d.Target)
+	golden(t, "seed_order_query.txt", []byte(route.Explain(d)))
+	data, err := json.MarshalIndent(d, "", "  ")
+	require.NoError(t, err)
+	golden(t, "seed_order_query.json", append(data, '\n'))
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(path, got, 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Fatalf("%s differs (run with -update after a deliberate change):\n%s", path, diff)
+	}
+}

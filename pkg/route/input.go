@@ -1,0 +1,93 @@
+// Package route decides where an attempt goes, and says why.
+//
+// Decide is pure: the Task, what is known of it, the signals, the policy, the clock and the seed are fields of Input, so
+// that an Input reproduces its decision bit for bit. Live routing, explain and replay all call it. Gathering the Input and
+// publishing the decision are the router's.
+package route
+
+import (
+	"time"
+
+	"github.com/pointsman/pointsman/pkg/budget"
+	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/policy"
+	"github.com/pointsman/pointsman/pkg/profile"
+	"github.com/pointsman/pointsman/pkg/query"
+	"github.com/pointsman/pointsman/pkg/shape"
+	"github.com/pointsman/pointsman/pkg/signal"
+)
+
+// ScanBytes is the name of the estimate of bytes to scan.
+const ScanBytes = "scanBytes"
+
+// Input is everything a decision depends on.
+type Input struct {
+	// Task is stamped: it has an id and a submission time.
+	Task query.Task `json:"task"`
+	// Attempt is the number of the attempt to decide, from 1. Excluded are the targets of earlier ones that failed, and
+	// LastFailure is how the last one ended.
+	Attempt     int            `json:"attempt"`
+	Excluded    []event.Target `json:"excluded,omitempty"`
+	LastFailure *event.Failure `json:"lastFailure,omitempty"`
+
+	Fingerprint string      `json:"fingerprint"`
+	Shape       shape.Shape `json:"shape"`
+	// Estimates of the query by name; see ScanBytes.
+	Estimates map[string]signal.Value `json:"estimates,omitempty"`
+	History   profile.Lookup          `json:"history"`
+	Signals   signal.Snapshot         `json:"signals,omitempty"`
+	// Inflight counts, per cluster, the Tasks this router has sent there that the signals can't show yet.
+	Inflight map[string]int `json:"inflight,omitempty"`
+	// Session is the account of the Task's session, nil when it has none.
+	Session *SessionAccount `json:"session,omitempty"`
+
+	Policy *policy.Policy `json:"-"`
+	Now    time.Time      `json:"now"`
+	// Seed breaks ties and drives exploration; the router derives it from the Task's id.
+	Seed uint64 `json:"seed"`
+}
+
+// SessionAccount is what a session has used when the Task came.
+type SessionAccount struct {
+	Usage budget.Usage `json:"usage"`
+	// Admitted says that this Task was charged already: it is a repeat or a later attempt.
+	Admitted bool `json:"admitted"`
+}
+
+// limits returns the session limits that apply to the Task, or nil.
+func (in *Input) limits() *budget.Limits {
+	if in.Session == nil || in.Task.SessionClass() != query.Agent {
+		return nil
+	}
+	return in.Policy.Budgets.AgentSession
+}
+
+func (in *Input) sla() time.Duration { return in.Task.SLA(in.Policy.Defaults.SLA) }
+
+// slaLeftMs is what is left of the SLA: time spent before the decision counts too.
+func (in *Input) slaLeftMs() float64 {
+	left := in.sla()
+	if in.Task.SubmittedAt != nil {
+		left -= in.Now.Sub(*in.Task.SubmittedAt)
+	}
+	return float64(left.Milliseconds())
+}
+
+func (in *Input) deadline() time.Time {
+	at, ok := in.Task.Deadline(in.Policy.Defaults.Timeout)
+	if !ok {
+		return in.Now.Add(in.Task.Timeout(in.Policy.Defaults.Timeout)).UTC()
+	}
+	return at.UTC()
+}
+
+func (in *Input) signal(cluster string, name signal.Name) signal.Value {
+	return in.Signals.Get(cluster, name, in.Now, in.Policy.Defaults.SignalMaxAge)
+}
+
+func (in *Input) scanBytes() signal.Value { return in.Estimates[ScanBytes] }
+
+func (in *Input) profile(p policy.Pool) (profile.Profile, bool) {
+	prof, ok := in.History.Found[profile.Key{Fingerprint: in.Fingerprint, Engine: p.Kind, Cluster: p.Name}]
+	return prof, ok
+}

@@ -1,0 +1,112 @@
+package route
+
+import (
+	"sort"
+	"strings"
+
+	"github.com/pointsman/pointsman/pkg/event"
+)
+
+// Code is the code of a reason. The list is closed: dashboards and agents may rely on it.
+type Code string
+
+// The reason codes.
+const (
+	// Why the winner won.
+	RuleMatched        Code = "rule_matched"
+	HistoryMemoryKill  Code = "history_memory_kill"
+	QueueWaitOverSLA   Code = "queue_wait_over_sla"
+	SLAProbability     Code = "sla_probability"
+	LowerCost          Code = "lower_cost"
+	LowerLoad          Code = "lower_load"
+	ShorterCompletion  Code = "shorter_completion"
+	Affinity           Code = "affinity"
+	OnlyCandidate      Code = "only_candidate"
+	ReroutedAfter      Code = "rerouted_after_failure"
+	WakesPool          Code = "wakes_pool"
+	RulePoolNotUsable  Code = "rule_pool_not_usable"
+	EngineHintFollowed Code = "engine_hint_followed"
+
+	// Why a candidate was removed.
+	FailedBefore        Code = "failed_before"
+	TenantNotPermitted  Code = "tenant_not_permitted"
+	DatasetNotReachable Code = "dataset_not_reachable"
+	DialectNotSupported Code = "dialect_not_supported"
+	PoolReadOnly        Code = "pool_read_only"
+	ClusterUnhealthy    Code = "cluster_unhealthy"
+	ClusterNotReady     Code = "cluster_not_ready"
+	ScanOverLimit       Code = "scan_over_limit"
+	MemoryOverLimit     Code = "memory_over_limit"
+	QueueWaitOverLimit  Code = "queue_wait_over_limit"
+	NotTheRulesPool     Code = "not_the_rules_pool"
+
+	// Why a Task was rejected.
+	NoCandidate    Code = "no_candidate"
+	NoCandidateFor Code = "no_candidate_strict"
+	RejectedByRule Code = "rejected_by_rule"
+	DeadlinePassed Code = "deadline_passed"
+	InvalidTask    Code = "invalid_request"
+	TooManyTries   Code = "too_many_attempts"
+)
+
+// Templates renders each code; {name} stands for an argument. docs/reasons.md is made from it.
+var Templates = map[Code]string{
+	RuleMatched:        "rule {rule} matched: {reason}",
+	HistoryMemoryKill:  "{cluster}: its memory limit killed {kills} of {runs} earlier runs of this fingerprint in {window}",
+	QueueWaitOverSLA:   "{cluster} would let it wait about {waitMs} ms of an SLA of {slaMs} ms",
+	SLAProbability:     "meets the SLA of {slaMs} ms with {percent} %, {other} with {otherPercent} %",
+	LowerCost:          "costs {cost}, {other} {otherCost}, and both meet the SLA about as well",
+	LowerLoad:          "less loaded than {other}, and otherwise equal",
+	ShorterCompletion:  "no candidate meets the SLA; expected after {totalMs} ms, {other} after {otherTotalMs} ms",
+	Affinity:           "equal to {other} in every factor; keeps this fingerprint on one cluster",
+	OnlyCandidate:      "the only candidate that passed the filters",
+	ReroutedAfter:      "attempt {attempt} after {failed} failed",
+	WakesPool:          "{cluster} is asleep and is woken, which takes about {wakeMs} ms",
+	RulePoolNotUsable:  "rule {rule} asks for {cluster}, which is not usable now",
+	EngineHintFollowed: "the request asks for {hint}",
+
+	FailedBefore:        "an attempt of this task failed there",
+	TenantNotPermitted:  "tenant {tenant} may not use it",
+	DatasetNotReachable: "data set {dataset} can't be read there",
+	DialectNotSupported: "does not speak the dialect {dialect}",
+	PoolReadOnly:        "takes no statement that writes ({statement})",
+	ClusterUnhealthy:    "did not answer its last check",
+	ClusterNotReady:     "is not ready, and does not wake on demand",
+	ScanOverLimit:       "would scan {bytes} bytes, its limit is {limit}",
+	MemoryOverLimit:     "this fingerprint has used {bytes} bytes of memory, its limit is {limit}",
+	QueueWaitOverLimit:  "its queue is about {waitMs} ms long, its limit is {limitMs} ms",
+	NotTheRulesPool:     "rule {rule} routes to {cluster}",
+
+	NoCandidate:    "no cluster can take this query now: {why}",
+	NoCandidateFor: "rule {rule} allows only {cluster}, which can't take it: {why}",
+	RejectedByRule: "rule {rule} rejects it: {reason}",
+	DeadlinePassed: "it was {lateMs} ms past its deadline when it came to be decided",
+	InvalidTask:    "{message}",
+	TooManyTries:   "{attempts} attempts have failed, the last with: {failure}",
+}
+
+// NewReason builds a reason from its code and pairs of argument names and values, and renders its text.
+func NewReason(code Code, args ...string) event.Reason {
+	r := event.Reason{Code: string(code)}
+	if len(args) > 0 {
+		r.Args = make(map[string]string, len(args)/2)
+	}
+	for i := 0; i+1 < len(args); i += 2 {
+		r.Args[args[i]] = args[i+1]
+	}
+	r.Text = render(Templates[code], r.Args)
+	return r
+}
+
+func render(template string, args map[string]string) string {
+	names := make([]string, 0, len(args))
+	for name := range args {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	pairs := make([]string, 0, 2*len(names))
+	for _, name := range names {
+		pairs = append(pairs, "{"+name+"}", args[name])
+	}
+	return strings.NewReplacer(pairs...).Replace(template)
+}
