@@ -54,8 +54,6 @@ const (
 	FoundGoneRead Event = "found_gone_read"
 	// FoundGoneWrite means that the engine has nothing of a write, or can't be asked, and nobody saw how it ended.
 	FoundGoneWrite Event = "found_gone_write"
-	// FoundUnsent means that the engine has nothing of it, and that the ledger proves that it never left.
-	FoundUnsent Event = "found_unsent"
 	// FoundFinished means that the engine says that a write went through.
 	FoundFinished Event = "found_finished"
 	// FoundFailed means that the engine says that it failed.
@@ -74,7 +72,7 @@ const (
 var events = []Event{
 	Placed, SlotBusy, SlotGranted, PoolAsleep, PoolReady, PoolNeverReady, ClaimStood, GuardHeld, GuardRanOut, TakenOver,
 	EngineQueued, EngineStarted, ResultBegan, Delivered, DeliveryFailed, EngineFailed, NotReached, ConnectionLost,
-	FoundRunningRead, FoundRunningWrite, FoundGoneRead, FoundGoneWrite, FoundUnsent, FoundFinished, FoundFailed,
+	FoundRunningRead, FoundRunningWrite, FoundGoneRead, FoundGoneWrite, FoundFinished, FoundFailed,
 	CancelWished, DeadlinePassed, EstimateOverran, Abandoned,
 }
 
@@ -89,7 +87,7 @@ type Effect string
 const (
 	// Announce publishes the change without waiting for it.
 	Announce Effect = "announce"
-	// TakeSlot stands in the cluster's queue: slot_busy, slot_granted or pool_asleep.
+	// TakeSlot stands in the cluster's queue: slot_busy, slot_granted, pool_asleep, or pool_never_ready.
 	TakeSlot Effect = "take_slot"
 	// AwaitSlot goes on waiting in the queue: slot_granted or pool_asleep.
 	AwaitSlot Effect = "await_slot"
