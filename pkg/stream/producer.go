@@ -1,0 +1,185 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// ErrTooLarge is wrapped by the error of a record that its topic does not take, whoever noticed: this process before it sent
+// anything, or the broker.
+var ErrTooLarge = errors.New("record is too large for its topic")
+
+// ErrUnconfirmed is wrapped by the error of a produce that was given up before the broker had answered. The record may or may not be
+// in the log, now or later.
+var ErrUnconfirmed = errors.New("the broker has not confirmed the record")
+
+// Producer writes events. It is safe for concurrent use.
+type Producer struct {
+	cfg  Config
+	deps Deps
+	role string
+
+	mu     sync.RWMutex
+	client *kgo.Client
+	closed bool
+}
+
+// NewProducer connects lazily: a broker that is down shows at the first write.
+func NewProducer(cfg Config, deps Deps, role string) (*Producer, error) {
+	p := &Producer{cfg: cfg, deps: deps, role: role}
+	cl, err := p.connect()
+	if err != nil {
+		return nil, err
+	}
+	p.client = cl
+	return p, nil
+}
+
+func (p *Producer) connect() (*kgo.Client, error) {
+	return NewClient(p.cfg, p.deps, p.role+"-producer")
+}
+
+// Send writes messages and waits until all are acknowledged. Messages to one topic and key keep their order. The error joins those of
+// the messages that failed; the others are written.
+//
+// When the context ends first, the error wraps ErrUnconfirmed: an idempotent record that is on its way can't be called back.
+func (p *Producer) Send(ctx context.Context, msgs ...Message) error {
+	recs := make([]*kgo.Record, len(msgs))
+	for i, m := range msgs {
+		rec, err := p.cfg.Encode(m)
+		if err != nil {
+			return err
+		}
+		recs[i] = rec
+	}
+	return p.Write(ctx, recs...)
+}
+
+// Write is Send for records that are ready. Their topics carry the prefix.
+func (p *Producer) Write(ctx context.Context, recs ...*kgo.Record) error {
+	results := make(chan error, len(recs))
+	for _, rec := range recs {
+		p.Produce(ctx, rec, func(_ *kgo.Record, err error) { results <- err })
+	}
+	var errs []error
+	for range recs {
+		select {
+		case err := <-results:
+			if err != nil {
+				errs = append(errs, err)
+			}
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", ErrUnconfirmed, context.Cause(ctx))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Produce writes one record and calls done with the outcome. done must be quick, and must not block.
+func (p *Producer) Produce(ctx context.Context, rec *kgo.Record, done func(*kgo.Record, error)) {
+	topic := p.cfg.Name(rec.Topic)
+	if limit := p.deps.maxBytes(topic); recordSize(rec)+batchOverhead > limit {
+		done(rec, fmt.Errorf("writing to %s: %w: %d bytes, limit %d", rec.Topic, ErrTooLarge, recordSize(rec), limit))
+		return
+	}
+	p.mu.RLock()
+	cl := p.client
+	p.mu.RUnlock()
+	cl.Produce(ctx, rec, func(rec *kgo.Record, err error) {
+		switch {
+		case err == nil:
+		case errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.RecordListTooLarge):
+			err = fmt.Errorf("writing to %s: %w: %w", rec.Topic, ErrTooLarge, err)
+		case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+			err = fmt.Errorf("writing to %s: %w: %w", rec.Topic, ErrUnconfirmed, err)
+		default:
+			if fenced(err) {
+				go p.rebuild(cl) // a callback runs inside the client, which can't be closed from there
+			}
+			err = fmt.Errorf("writing to %s: %w", rec.Topic, err)
+		}
+		done(rec, err)
+	})
+}
+
+// fenced says that a client's producer id is of no more use.
+func fenced(err error) bool {
+	for _, k := range []error{
+		kerr.ProducerFenced, kerr.InvalidProducerEpoch, kerr.InvalidProducerIDMapping, kerr.UnknownProducerID, kerr.OutOfOrderSequenceNumber,
+	} {
+		if errors.Is(err, k) {
+			return true
+		}
+	}
+	return false
+}
+
+// rebuild replaces a client whose producer was fenced, once however many records failed by it.
+func (p *Producer) rebuild(old *kgo.Client) {
+	p.mu.Lock()
+	if p.client != old || p.closed {
+		p.mu.Unlock()
+		return
+	}
+	p.mu.Unlock()
+	// The old one goes first: two clients of one name can't both have their metrics registered.
+	old.Close()
+	cl, err := p.connect()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case err != nil:
+		p.deps.log().Error("replacing a fenced producer", "error", err)
+	case p.closed:
+		cl.Close()
+	default:
+		p.client = cl
+		p.deps.log().Warn("replaced a fenced producer", "client", p.cfg.ClientID+"-"+p.role)
+	}
+}
+
+// Flush waits until everything written so far is acknowledged or has failed.
+func (p *Producer) Flush(ctx context.Context) error {
+	p.mu.RLock()
+	cl := p.client
+	p.mu.RUnlock()
+	if err := cl.Flush(ctx); err != nil {
+		return fmt.Errorf("waiting for the broker to confirm: %w", err)
+	}
+	return nil
+}
+
+// Ping asks the broker for a sign of life.
+func (p *Producer) Ping(ctx context.Context) error {
+	p.mu.RLock()
+	cl := p.client
+	p.mu.RUnlock()
+	if err := cl.Ping(ctx); err != nil {
+		return fmt.Errorf("reaching kafka: %w", err)
+	}
+	return nil
+}
+
+// Close drops what is not acknowledged. Flush first.
+func (p *Producer) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.closed = true
+		p.client.Close()
+	}
+}
+
+// recordSize is what a record takes before compression, within a few bytes.
+func recordSize(rec *kgo.Record) int {
+	n := len(rec.Key) + len(rec.Value) + 32
+	for _, h := range rec.Headers {
+		n += len(h.Key) + len(h.Value) + 10
+	}
+	return n
+}
