@@ -111,8 +111,8 @@ func (d *Driver) GuardPassed() {
 }
 
 // LookedUp reports what the engine said of the attempt id. started is the broker's clock when the look-up began: that it found
-// nothing means something only if the guard of the claim was over by then. A look-up that could not be answered is not reported:
-// ask again, or write an end (submit_unknown).
+// nothing means something only if the guard of the claim was over by then. A look-up that failed is not reported: ask again. If the
+// engine can't say, report Unanswered.
 func (d *Driver) LookedUp(found bool, started time.Time) {
 	if d.phase != ActionLookUp {
 		return
@@ -124,6 +124,18 @@ func (d *Driver) LookedUp(found bool, started time.Time) {
 		d.phase = ActionWait
 	default:
 		d.phase = ActionClaim
+	}
+}
+
+// Unanswered reports that nobody can say whether the engine has the attempt. Once the guard is over it has to be ended as it is
+// (submit_unknown): submitting it might be the second time.
+func (d *Driver) Unanswered(started time.Time) {
+	switch {
+	case d.phase != ActionLookUp:
+	case started.Before(d.GuardEnds()):
+		d.phase = ActionWait
+	default:
+		d.phase, d.reason = ActionEnd, ReasonUnanswered
 	}
 }
 

@@ -58,6 +58,15 @@ func TestDriverTakesOver(t *testing.T) {
 	d.LookedUp(false, at(7))
 	require.Equal(t, ActionClaim, d.Action())
 
+	mute := NewDriver(f, "t/1", "t", DefaultGuard())
+	mute.Unanswered(at(3))
+	require.Equal(t, ActionWait, mute.Action(), "it may still be on its way")
+	mute.GuardPassed()
+	mute.Unanswered(at(7))
+	require.Equal(t, ActionEnd, mute.Action())
+	require.Equal(t, ReasonUnanswered, mute.Reason())
+	require.True(t, mute.MayEnd())
+
 	unsure := NewDriver(f, "t/1", "t", DefaultGuard())
 	unsure.ClaimedBy(at(2))
 	require.Equal(t, at(8), unsure.GuardEnds(), "no trust in the claim's own time")

@@ -17,6 +17,7 @@ const (
 	ReasonNotClaimed   Reason = "not_claimed"    // submitted without a claim
 	ReasonExpired      Reason = "past_deadline"  // a claim appended after its Task's deadline
 	ReasonUnread       Reason = "not_a_record"   // a value that is not a record's JSON; see Fold.Skip
+	ReasonUnanswered   Reason = "unanswered"     // of a Driver: whether an open claim was submitted can't be found out
 	ReasonOutOfOrder   Reason = "offset_not_new" // at or below a position that was applied before
 )
 

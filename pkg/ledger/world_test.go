@@ -292,6 +292,10 @@ func (w *world) act(p *proc, task string, k *work) {
 		k.waiting = !w.rules.noReadBack
 		p.outbox = append(p.outbox, w.record(KindClaim, p, task, k, false, "claimed"))
 	case ActionLookUp:
+		if whim {
+			k.d.Unanswered(w.time(w.now))
+			return
+		}
 		k.d.LookedUp(run != nil && run.state != "", w.time(w.now))
 	case ActionWait:
 		if !w.time(w.now).Before(k.d.GuardEnds()) {
