@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -160,17 +159,19 @@ func serveEngine(ctx context.Context, cfg childConfig, ready io.Writer, logger *
 // shutdown stops accepting, lets running queries go on for the grace, kills what is left, and closes
 // the engine.
 func shutdown(web *http.Server, srv *server.Server, keeper *libchdb.Conn, grace time.Duration, logger *slog.Logger) {
-	ctx, cancel := context.WithTimeout(context.Background(), grace)
-	defer cancel()
-	err := web.Shutdown(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		ctx, cancel := context.WithTimeout(context.Background(), killGrace)
+	within := func(d time.Duration, do func(context.Context) error) error {
+		ctx, cancel := context.WithTimeout(context.Background(), d)
 		defer cancel()
-		if err := srv.CancelAll(ctx); err != nil {
+		return do(ctx)
+	}
+	if within(grace, web.Shutdown) != nil {
+		if err := within(killGrace, srv.CancelAll); err != nil {
 			// Closing the engine under a running query would wait for it; the data is safe without.
 			logger.Warn("queries did not end when killed, leaving without closing the engine")
 			return
 		}
+		// The clients of the killed queries are still to be told.
+		_ = within(time.Second, web.Shutdown)
 	}
 	_ = web.Close()
 	srv.Close()

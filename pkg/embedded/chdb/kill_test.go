@@ -21,8 +21,7 @@ func background(t *testing.T, sql, id string, params ...string) <-chan answer {
 	t.Helper()
 	engine := shared(t)
 	conn := chdbtest.Open(t, engine)
-	done := make(chan answer, 1)
-	go func() { done <- post(t, engine, sql, append([]string{"query_id", id}, params...)...) }()
+	done := later(t, engine, sql, append([]string{"query_id", id}, params...)...)
 	require.Eventually(t, func() bool { return runs(t, conn, id) }, 5*time.Second, tick)
 	return done
 }

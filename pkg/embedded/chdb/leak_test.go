@@ -79,8 +79,7 @@ func TestSession(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, post(t, engine, "SELECT * FROM mine", "session_id", "s2").status)
 	require.Equal(t, "374", in("SELECT 1", "session_timeout", "1e9").header.Get("X-ClickHouse-Exception-Code"))
 
-	done := make(chan answer)
-	go func() { done <- in("SELECT sleep(1)") }()
+	done := later(t, engine, "SELECT sleep(1)", "session_id", "s1")
 	require.Eventually(t, func() bool { return in("SELECT 1").header.Get("X-ClickHouse-Exception-Code") == "373" }, tick*50, tick)
 	require.Equal(t, 200, (<-done).status)
 	ok(t, in("SELECT 1", "session_timeout", "0"))

@@ -3,7 +3,6 @@ package chdb_test
 import (
 	"context"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
@@ -53,7 +52,7 @@ func shared(t *testing.T) *chdb.Engine {
 		if common.dir, common.err = os.MkdirTemp("", "pointsman-chdb-test-"); common.err != nil {
 			return
 		}
-		common.engine, common.err = chdb.Start(context.Background(), chdb.Config{Name: "shared", DataDir: common.dir, LibPath: lib, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+		common.engine, common.err = chdb.Start(context.Background(), chdb.Config{Name: "shared", DataDir: common.dir, LibPath: lib, Logger: discard()})
 	})
 	require.NoError(t, common.err)
 	return common.engine
@@ -83,21 +82,43 @@ func post(t *testing.T, engine *chdb.Engine, body string, params ...string) answ
 
 func do(t *testing.T, engine *chdb.Engine, method, body string, edit func(*http.Request), params ...string) answer {
 	t.Helper()
+	a, err := try(t.Context(), engine, method, body, edit, params...)
+	require.NoError(t, err)
+	return a
+}
+
+// later is post in a goroutine of its own; an answer that does not come has status 0 and the reason as its body.
+func later(t *testing.T, engine *chdb.Engine, body string, params ...string) <-chan answer {
+	done := make(chan answer, 1)
+	go func() {
+		a, err := try(t.Context(), engine, http.MethodPost, body, nil, params...)
+		if err != nil {
+			a.body = err.Error()
+		}
+		done <- a
+	}()
+	return done
+}
+
+func try(ctx context.Context, engine *chdb.Engine, method, body string, edit func(*http.Request), params ...string) (answer, error) {
 	q := url.Values{}
 	for i := 0; i+1 < len(params); i += 2 {
 		q.Set(params[i], params[i+1])
 	}
-	req, err := http.NewRequestWithContext(t.Context(), method, engine.URL()+"/?"+q.Encode(), strings.NewReader(body))
-	require.NoError(t, err)
+	req, err := http.NewRequestWithContext(ctx, method, engine.URL()+"/?"+q.Encode(), strings.NewReader(body))
+	if err != nil {
+		return answer{}, err
+	}
 	if edit != nil {
 		edit(req)
 	}
 	resp, err := plain.Do(req)
-	require.NoError(t, err)
+	if err != nil {
+		return answer{}, err
+	}
 	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	return answer{resp.StatusCode, resp.Header, string(text)}
+	return answer{resp.StatusCode, resp.Header, string(text)}, err
 }
 
 // plain neither asks for compression nor keeps connections.

@@ -31,7 +31,7 @@ func runs(t *testing.T, conn driver.Conn, id string) bool {
 }
 
 // memory reads a figure in bytes, such as VmRSS or VmHWM, of a process.
-func memory(t *testing.T, pid int, what string) int64 {
+func memory(t testing.TB, pid int, what string) int64 {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	require.NoError(t, err)

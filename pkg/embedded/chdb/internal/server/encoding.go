@@ -3,6 +3,7 @@ package server
 import (
 	"compress/gzip"
 	"compress/zlib"
+	"errors"
 	"io"
 	"strings"
 
@@ -129,6 +130,18 @@ func (f *framed) flush() error {
 	f.buf = f.buf[:0]
 	_, err := f.w.Write(f.enc.Data)
 	return err
+}
+
+// unframed reads ClickHouse's own compressed frames, as decompress=1 announces. The codec wraps the
+// end of the stream, which readers want plain.
+type unframed struct{ r *compress.Reader }
+
+func (u unframed) Read(p []byte) (int, error) {
+	n, err := u.r.Read(p)
+	if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		err = io.EOF
+	}
+	return n, err
 }
 
 // Close sends what is left.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -30,7 +31,7 @@ const (
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, req *request) error {
 	defer req.closeExternal()
 	if req.decompress {
-		req.body = compress.NewReader(req.body)
+		req.body = unframed{compress.NewReader(req.body)}
 	}
 	stmt, rows, err := req.read()
 	if err != nil {
@@ -94,13 +95,13 @@ func (req *request) read() (statement.Statement, io.Reader, error) {
 	if req.query != "" {
 		in = io.MultiReader(newlineAfter(req.query), in)
 	}
-	head := make([]byte, maxHead)
-	n, err := io.ReadFull(in, head)
-	complete := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-	if err != nil && !complete {
+	var head bytes.Buffer
+	n, err := head.ReadFrom(io.LimitReader(in, maxHead))
+	if err != nil {
 		return statement.Statement{}, nil, exception(33, "CANNOT_READ_ALL_DATA", "Cannot read the request: %v", err)
 	}
-	text := string(head[:n])
+	complete := n < maxHead
+	text := head.String()
 	stmt, err := statement.Parse(text, complete)
 	if err == nil && stmt.Insert() != nil {
 		rest := io.Reader(newStringReader(text[stmt.Insert().Data:]))
@@ -112,11 +113,11 @@ func (req *request) read() (statement.Statement, io.Reader, error) {
 	if complete || (err != nil && !errors.Is(err, statement.ErrUnterminated)) {
 		return stmt, nil, err
 	}
-	more, err := io.ReadAll(io.LimitReader(in, maxStatement-int64(n)+1))
+	more, err := io.ReadAll(io.LimitReader(in, maxStatement-n+1))
 	if err != nil {
 		return stmt, nil, exception(33, "CANNOT_READ_ALL_DATA", "Cannot read the request: %v", err)
 	}
-	if n+len(more) > maxStatement {
+	if n+int64(len(more)) > maxStatement {
 		return stmt, nil, exception(229, "QUERY_IS_TOO_LARGE", "The statement is longer than %d bytes", maxStatement)
 	}
 	stmt, err = statement.Parse(text+string(more), true)
@@ -199,7 +200,7 @@ func (p *response) copy(from io.Reader) error {
 	if p.format == "Native" && p.req.protocol > 0 {
 		return reframe(p, from, p.req.protocol)
 	}
-	_, err := io.CopyBuffer(struct{ io.Writer }{p}, from, make([]byte, 256<<10))
+	_, err := io.CopyBuffer(struct{ io.Writer }{p}, from, make([]byte, 64<<10))
 	return err
 }
 
