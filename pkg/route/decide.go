@@ -1,6 +1,7 @@
 package route
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -18,7 +19,7 @@ import (
 func Decide(in Input) event.RouteDecision {
 	d := event.RouteDecision{
 		DecisionID: query.AttemptID(in.Task.ID, in.Attempt), TaskID: in.Task.ID, Attempt: in.Attempt,
-		Task: stamped(&in), TaskDigest: in.Task.Digest(), DecidedAt: in.Now.UTC(), Deadline: in.deadline(),
+		Task: stamped(&in), TaskDigest: cmp.Or(in.TaskDigest, in.Task.Digest()), DecidedAt: in.Now.UTC(), Deadline: in.deadline(),
 		PolicyHash: in.Policy.Hash, Excluded: in.Excluded,
 		Fingerprint: in.Fingerprint, Statement: string(in.Shape.Statement), ReadOnly: in.Shape.ReadOnly, Tables: shape.Names(in.Shape.Tables),
 		Estimates: in.Estimates, Unknown: unknown(&in),

@@ -24,6 +24,8 @@ const ScanBytes = "scanBytes"
 type Input struct {
 	// Task is stamped: it has an id and a submission time.
 	Task query.Task `json:"task"`
+	// TaskDigest is that of the Task as it came in; a later attempt keeps the first one's. Empty means the Task's own.
+	TaskDigest string `json:"taskDigest,omitempty"`
 	// Attempt is the number of the attempt to decide, from 1. Excluded are the targets of earlier ones that failed, and
 	// LastFailure is how the last one ended.
 	Attempt     int            `json:"attempt"`

@@ -70,17 +70,21 @@ func rank(in *Input, all []*candidate) []*candidate {
 
 // slaBands: 0 good enough, then ever worse. The target is the policy's.
 func slaBands(in *Input, cands []*candidate) []banded {
-	target := in.Policy.Thresholds.SLATarget
-	limits := []float64{target, target * 0.75, target * 0.4, target * 0.1}
 	out := make([]banded, len(cands))
 	for i, c := range cands {
-		band := 0
-		for band < len(limits) && c.parts.pHit < limits[band] {
-			band++
-		}
-		out[i] = banded{value(in, c.parts.pHit, signal.Probability), band}
+		out[i] = banded{value(in, c.parts.pHit, signal.Probability), slaBand(in, c.parts.pHit)}
 	}
 	return out
+}
+
+func slaBand(in *Input, pHit float64) int {
+	band := 0
+	for _, share := range []float64{1, 0.75, 0.4, 0.1} {
+		if pHit < share*in.Policy.Thresholds.SLATarget {
+			band++
+		}
+	}
+	return band
 }
 
 // completionBands count only where the SLA is as good as lost: then the sooner the better, in steps of a factor of 1.5.

@@ -41,8 +41,7 @@ func winnerReasons(in *Input, rule policy.Rule, all, ranked []*candidate) []even
 	return append(out, NewReason(Affinity, "other", ranked[1].Cluster))
 }
 
-// queueDecided reports that a candidate lost for its queue: without the wait it would have met the SLA well enough and
-// stood before the winner in every later factor.
+// queueDecided reports that a candidate lost for its queue: without the wait it would have met the SLA as well as the winner.
 func queueDecided(in *Input, winner, c *candidate) (waitMs float64, is bool) {
 	if c == winner {
 		return 0, false
@@ -55,7 +54,7 @@ func queueDecided(in *Input, winner, c *candidate) (waitMs float64, is bool) {
 		return wait, ok
 	}
 	lostOnSLA := len(c.bands) > 0 && c.bands[0] > winner.bands[0]
-	return c.parts.wait, lostOnSLA && c.parts.wait > 0 && c.parts.pHitNoWait >= in.Policy.Thresholds.SLATarget
+	return c.parts.wait, lostOnSLA && c.parts.wait > 0 && slaBand(in, c.parts.pHitNoWait) <= winner.bands[0]
 }
 
 // unknown names what could not be known when it was decided.

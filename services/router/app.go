@@ -1,0 +1,175 @@
+// Package router turns requests into decisions: it reads Tasks, and failed attempts that want another place, gathers what is
+// known of them, has route.Decide decide, and publishes the decision.
+//
+// It only decides. Running, ending and publishing Outcomes are the executor's; what a decision depends on beyond its Task is
+// folded from topics (signals, budgets) or asked of history, in batches.
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/pointsman/pointsman/pkg/budget"
+	"github.com/pointsman/pointsman/pkg/catalog"
+	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/history"
+	"github.com/pointsman/pointsman/pkg/lifecycle"
+	"github.com/pointsman/pointsman/pkg/stream"
+	"github.com/pointsman/pointsman/pkg/telemetry"
+)
+
+// App is a router.
+type App struct {
+	*lifecycle.Group
+	cfg     Config
+	tel     *telemetry.Telemetry
+	log     *slog.Logger
+	tracer  trace.Tracer
+	metrics *metrics
+
+	decider      *decider
+	producer     *stream.Producer
+	signalsReady *telemetry.Gate
+	budgetsReady *telemetry.Gate
+	caughtUp     chan struct{}
+	httpAddr     net.Addr
+}
+
+// Run is the whole service in a process of its own.
+func Run(ctx context.Context, cfg Config) error {
+	tel, err := telemetry.New(ctx, cfg.Telemetry, telemetry.Options{Service: "router"})
+	if err != nil {
+		return err
+	}
+	app, err := New(ctx, cfg, tel)
+	if err == nil {
+		err = lifecycle.Run(ctx, app)
+	}
+	return errors.Join(err, tel.Stop(context.WithoutCancel(ctx)))
+}
+
+// New wires a router; Start sets it going. On an error it stops what it has opened.
+func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (_ *App, err error) {
+	a := &App{
+		Group: lifecycle.NewGroup(lifecycle.Options{}), cfg: cfg, tel: tel, log: tel.Log, tracer: tel.Tracer("router"),
+		metrics: newMetrics(tel.Registry), caughtUp: make(chan struct{}),
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.Stop(context.WithoutCancel(ctx)))
+		}
+	}()
+	if _, err = tel.ServeAdmin(ctx, a.Group, cfg.Telemetry.Admin); err != nil {
+		return nil, err
+	}
+	a.signalsReady = tel.Health.Gate("signals", "the signals topic is not read to its end yet")
+	a.budgetsReady = tel.Health.Gate("budgets", "the budgets are not rebuilt yet")
+	db, err := history.Open(cfg.History)
+	if err != nil {
+		return nil, fmt.Errorf("opening history: %w", err)
+	}
+	a.Close("history", db.Close)
+	profiles, err := newProfiles(history.NewReader(db, 0), cfg.Profiles, a.log, a.metrics)
+	if err != nil {
+		return nil, err
+	}
+	a.decider = &decider{
+		profiles: profiles,
+		clusters: newClusters(), metrics: a.metrics, clock: time.Now, book: budget.NewBook(),
+	}
+	if cfg.Catalog.Folder != "" {
+		a.decider.sizes = catalog.NewFolder(cfg.Catalog.Folder, cfg.Catalog.Schema, cfg.Catalog.MaxAge)
+	}
+	p, err := readPolicy(cfg.Policy)
+	if err != nil {
+		return nil, err
+	}
+	a.decider.policy.Store(p)
+	a.log.InfoContext(ctx, "policy loaded", "policy", p.Hash, "pools", len(p.Pools), "rules", len(p.Rules))
+	if a.producer, err = stream.NewProducer(cfg.Kafka, a.deps(), "router"); err != nil {
+		return nil, err
+	}
+	a.Close("producer", func() error { a.producer.Close(); return nil })
+	if err = a.serveHTTP(ctx); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+func (a *App) deps() stream.Deps {
+	return stream.Deps{
+		Log: a.log, Registry: a.tel.Registry, Tracer: a.tel.TracerProvider(), Propagator: a.tel.Propagator(),
+	}
+}
+
+// Start sets the followers going and, once they have caught up, the consumer: a decision without the budgets of an hour ago
+// would let a session spend them twice. The consumer starts last, so that Stop ends it first.
+func (a *App) Start(ctx context.Context) error {
+	a.Go(ctx, "signals", a.followSignals)
+	a.Go(ctx, "budgets", a.followBudgets)
+	a.Go(ctx, "sweep", a.sweep)
+	if a.cfg.Policy.File != "" && a.cfg.Policy.Reload > 0 {
+		a.Go(ctx, "policy reload", a.watchPolicy)
+	}
+	cc := stream.DefaultConsumerConfig(group, event.TopicRequests, event.TopicAttempts)
+	cc.OnLoss, cc.SessionTimeout = a.cfg.Group.OnLoss, a.cfg.Group.SessionTimeout
+	cc.HeartbeatEvery = min(cc.HeartbeatEvery, cc.SessionTimeout/4)
+	consumer, err := stream.NewConsumer(a.cfg.Kafka, a.deps(), cc, a.assign)
+	if err != nil {
+		return err
+	}
+	a.tel.Health.Check("consumer", func(context.Context) error {
+		switch {
+		case consumer.Lost() > 0:
+			return fmt.Errorf("%d records were deleted before they were read", consumer.Lost())
+		case consumer.Assigned() == 0:
+			return errors.New("no partitions assigned yet")
+		}
+		return nil
+	})
+	a.Go(ctx, "consumer", func(ctx context.Context) error {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-a.caughtUp:
+		}
+		err := consumer.Run(ctx)
+		if errors.Is(err, stream.ErrFenced) {
+			return errors.Join(lifecycle.ErrFenced, err)
+		}
+		return err
+	})
+	return nil
+}
+
+// serveHTTP serves POST /v1/explain.
+func (a *App) serveHTTP(ctx context.Context) error {
+	if a.cfg.HTTP.Addr == "" {
+		return nil
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", a.cfg.HTTP.Addr)
+	if err != nil {
+		return fmt.Errorf("listening for explain requests: %w", err)
+	}
+	a.httpAddr = l.Addr()
+	srv := &http.Server{Handler: a.handler(), ReadHeaderTimeout: 5 * time.Second, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelWarn)}
+	a.Go(ctx, "http", func(context.Context) error {
+		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+	a.OnStop("http listener", srv.Shutdown) // stopped before the goroutine that it ends
+	return nil
+}
+
+// HTTPAddr is where POST /v1/explain is served, nil when it is not.
+func (a *App) HTTPAddr() net.Addr { return a.httpAddr }

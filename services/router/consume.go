@@ -1,0 +1,218 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/profile"
+	"github.com/pointsman/pointsman/pkg/query"
+	"github.com/pointsman/pointsman/pkg/route"
+	"github.com/pointsman/pointsman/pkg/stream"
+	"github.com/pointsman/pointsman/pkg/telemetry"
+)
+
+// group is the router's consumer group.
+const group = "router"
+
+// worker routes what one partition of requests or attempts brings: read a batch, ask history once, decide each, produce all,
+// and only then call the records done.
+type worker struct {
+	app  *App
+	part *stream.Partition
+}
+
+func (a *App) assign(_ context.Context, p *stream.Partition) (stream.Processor, error) {
+	return &worker{app: a, part: p}, nil
+}
+
+// Close ends the worker; it holds nothing.
+func (w *worker) Close() {}
+
+// Process routes a batch. A crash before Done repeats it: the decisions have the same ids then, and the first in the log
+// counts.
+func (w *worker) Process(ctx context.Context, recs []*kgo.Record) error {
+	a := w.app
+	start := time.Now()
+	requests := make([]request, len(recs))
+	subjects := make([]subject, len(recs))
+	for i, rec := range recs {
+		requests[i] = read(rec, w.part.Topic, a.cfg.Limits.limits(), start.UTC())
+		switch r := requests[i]; {
+		case r.task != nil:
+			subjects[i] = newSubject(*r.task, 1)
+		case r.reroute != nil:
+			subjects[i] = rerouteOf(r.reroute)
+		}
+	}
+	history := a.decider.lookup(ctx, subjects)
+	var out []*kgo.Record
+	for i, r := range requests {
+		if r.fault != nil {
+			if err := w.deadLetter(ctx, r); err != nil {
+				return err
+			}
+		}
+		d, ok := w.answer(r, subjects[i], history[subjects[i].fingerprint])
+		if !ok {
+			continue
+		}
+		rec, err := a.encode(d, r.rec)
+		if err != nil {
+			return err
+		}
+		out = append(out, rec)
+	}
+	if err := a.producer.Write(ctx, out...); err != nil {
+		if err = a.shrink(ctx, out, err); err != nil {
+			return err
+		}
+	}
+	a.metrics.routeSeconds.Observe(time.Since(start).Seconds())
+	w.part.Done(recs...)
+	return nil
+}
+
+// answer is the decision for a request, or false when it gets none.
+func (w *worker) answer(r request, s subject, history profile.Lookup) (event.RouteDecision, bool) {
+	a := w.app
+	switch {
+	case r.task != nil:
+		return w.traced(r.rec, func() event.RouteDecision { return a.decider.decide(s, history) }), true
+	case r.reroute != nil && r.reroute.Number >= a.cfg.MaxAttempts:
+		return a.giveUp(r.reroute, s), true
+	case r.reroute != nil:
+		return w.traced(r.rec, func() event.RouteDecision { return a.decider.decide(s, history) }), true
+	case r.cancel != nil:
+		return passCancel(*r.cancel, time.Now().UTC()), true
+	case r.invalid != nil:
+		return a.rejectInvalid(*r.invalid, time.Now().UTC()), true
+	default:
+		return event.RouteDecision{}, false
+	}
+}
+
+// traced decides within a span that continues the record's trace, counts and logs.
+func (w *worker) traced(rec *kgo.Record, decide func() event.RouteDecision) event.RouteDecision {
+	a := w.app
+	parent := rec.Context
+	if parent == nil {
+		parent = context.Background()
+	}
+	ctx, span := a.tracer.Start(parent, "route")
+	defer span.End()
+	rec.Context = ctx
+	d := decide()
+	reason := ""
+	if len(d.Reasons) > 0 {
+		reason = d.Reasons[0].Code
+	}
+	span.SetAttributes(attribute.String("pointsman.task", d.TaskID), attribute.String("pointsman.kind", string(d.Kind)),
+		attribute.String("pointsman.cluster", d.Cluster), attribute.String("pointsman.reason", reason))
+	a.metrics.decisions.WithLabelValues(string(d.Kind), reason).Inc()
+	a.log.DebugContext(ctx, "decided", telemetry.KeyTask, d.TaskID, telemetry.KeyAttempt, d.Attempt, "kind", string(d.Kind),
+		telemetry.KeyCluster, d.Cluster, telemetry.KeyRule, d.Rule, telemetry.KeyReason, reason)
+	return d
+}
+
+func (w *worker) deadLetter(ctx context.Context, r request) error {
+	w.app.metrics.faults.WithLabelValues(string(r.fault.Class)).Inc()
+	w.app.log.WarnContext(ctx, "a record can't be used; it goes to the dead letters", telemetry.KeyTopic, w.part.Topic,
+		telemetry.KeyPartition, r.rec.Partition, telemetry.KeyOffset, r.rec.Offset, telemetry.KeyClass, string(r.fault.Class), telemetry.Err(r.fault))
+	return w.app.producer.DeadLetter(ctx, stream.DeadLetter{
+		Record: r.rec, Group: group, Stage: "router", Class: r.fault.Class, Err: r.fault.Err,
+	})
+}
+
+// encode makes the record of a decision, in the trace of the record that asked for it.
+func (a *App) encode(d event.RouteDecision, from *kgo.Record) (*kgo.Record, error) {
+	data, err := event.Marshal(d)
+	if err != nil {
+		return nil, err
+	}
+	id := d.DecisionID
+	if d.Kind == event.PassCancel {
+		id = d.TaskID + "/cancel"
+	}
+	rec, err := a.cfg.Kafka.Encode(stream.Message{
+		Topic: event.TopicDecisions, Key: d.TaskID, Type: d.Type(), ID: id, Subject: d.TaskID, Time: d.DecidedAt, Data: data,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encoding decision %s: %w", id, err)
+	}
+	rec.Context = from.Context
+	return rec, nil
+}
+
+// shrink answers for decisions that were too large for their topic: the Task is rejected without its SQL. Any other error is
+// returned as it is.
+func (a *App) shrink(ctx context.Context, recs []*kgo.Record, cause error) error {
+	if !errors.Is(cause, stream.ErrTooLarge) {
+		return cause
+	}
+	for _, rec := range recs {
+		err := a.producer.Write(ctx, rec) // one that was written gets a second copy with the same id, which changes nothing
+		if err == nil {
+			continue
+		}
+		if !errors.Is(err, stream.ErrTooLarge) {
+			return err
+		}
+		var d event.RouteDecision
+		if err := d.UnmarshalJSON(rec.Value); err != nil {
+			return fmt.Errorf("reading our own decision back: %w", err)
+		}
+		t := *d.Task
+		t.SQL, t.Intent, t.Extra = "", nil, nil
+		small, err := a.encode(a.rejectInvalid(invalidTask{task: t, message: "the request is too large to be routed"}, time.Now().UTC()), rec)
+		if err != nil {
+			return err
+		}
+		if err := a.producer.Write(ctx, small); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func passCancel(c event.Cancel, now time.Time) event.RouteDecision {
+	return event.RouteDecision{
+		DecisionID: c.TaskID + "/cancel", TaskID: c.TaskID, Kind: event.PassCancel, Cancel: &c, DecidedAt: now, Deadline: now.Add(query.DefaultLimits.MaxTimeout),
+	}
+}
+
+// rejectInvalid rejects a Task that can't be decided.
+func (a *App) rejectInvalid(t invalidTask, now time.Time) event.RouteDecision {
+	r := route.NewReason(route.InvalidTask, "message", t.message)
+	p := a.decider.policy.Load()
+	task := t.task
+	deadline := now.Add(p.Defaults.Timeout)
+	a.metrics.decisions.WithLabelValues(string(event.Reject), r.Code).Inc()
+	return event.RouteDecision{
+		DecisionID: query.AttemptID(task.ID, 1), TaskID: task.ID, Attempt: 1, Kind: event.Reject, Task: &task, TaskDigest: task.Digest(),
+		DecidedAt: now, Deadline: deadline, PolicyHash: p.Hash, Reasons: []event.Reason{r},
+		Rejection: &event.Rejection{Code: r.Code, Message: r.Text, Suggestion: "Correct the request and send it under a new id."},
+	}
+}
+
+// giveUp rejects a Task whose attempts have all failed.
+func (a *App) giveUp(failed *event.Attempt, s subject) event.RouteDecision {
+	last := "an unknown error"
+	if failed.Failure != nil {
+		last = failed.Failure.Class + ": " + failed.Failure.Message
+	}
+	d := *failed.Decision
+	r := route.NewReason(route.TooManyTries, "attempts", fmt.Sprint(failed.Number), "failure", last)
+	a.metrics.decisions.WithLabelValues(string(event.Reject), r.Code).Inc()
+	return event.RouteDecision{
+		DecisionID: query.AttemptID(failed.TaskID, s.attempt), TaskID: failed.TaskID, Attempt: s.attempt, Kind: event.Reject,
+		Task: d.Task, TaskDigest: d.TaskDigest, DecidedAt: time.Now().UTC(), Deadline: d.Deadline, PolicyHash: d.PolicyHash,
+		Reasons: []event.Reason{r}, Excluded: failed.Excluded, Fingerprint: d.Fingerprint, Statement: d.Statement, ReadOnly: d.ReadOnly,
+		Tables: d.Tables, Rejection: &event.Rejection{Code: r.Code, Message: r.Text},
+	}
+}

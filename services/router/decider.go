@@ -1,0 +1,175 @@
+package router
+
+import (
+	"context"
+	"hash/fnv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pointsman/pointsman/pkg/budget"
+	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/fingerprint"
+	"github.com/pointsman/pointsman/pkg/policy"
+	"github.com/pointsman/pointsman/pkg/profile"
+	"github.com/pointsman/pointsman/pkg/query"
+	"github.com/pointsman/pointsman/pkg/route"
+	"github.com/pointsman/pointsman/pkg/shape"
+	"github.com/pointsman/pointsman/pkg/signal"
+)
+
+// scanSizer bounds what a query over some tables scans.
+type scanSizer interface {
+	ScanBytes(tables []string, now time.Time) signal.Value
+}
+
+// decider gathers what a decision depends on, and has it decided. Everything it knows besides its arguments is state that the
+// router folds from topics and asks of history; the decision itself is route.Decide's.
+type decider struct {
+	policy   atomic.Pointer[policy.Policy]
+	profiles *profiles
+	clusters *clusters
+	sizes    scanSizer
+	metrics  *metrics
+	clock    func() time.Time
+
+	mu   sync.Mutex
+	book *budget.Book
+}
+
+// subject is a Task with what was read off its text.
+type subject struct {
+	task        query.Task
+	digest      string
+	attempt     int
+	excluded    []event.Target
+	lastFailure *event.Failure
+	fingerprint string
+	shape       shape.Shape
+}
+
+func newSubject(t query.Task, attempt int) subject {
+	s := subject{task: t, attempt: attempt}
+	// A dialect that is not known is read as any: routing must not fail for want of a name.
+	dialect, err := fingerprint.ParseDialect(t.Dialect)
+	if err != nil {
+		dialect, _ = fingerprint.ParseDialect("auto")
+	}
+	if t.SQL != "" {
+		s.fingerprint = fingerprint.Of(t.SQL, dialect).String()
+		s.shape = shape.Of(t.SQL, dialect)
+	}
+	return s
+}
+
+// rerouteOf is the subject of a failed attempt whose Task wants another decision.
+func rerouteOf(a *event.Attempt) subject {
+	s := newSubject(*a.Decision.Task, a.Number+1)
+	s.excluded, s.lastFailure, s.digest = a.Excluded, a.Failure, a.Decision.TaskDigest
+	return s
+}
+
+func fingerprints(subjects []subject) []string {
+	out := make([]string, 0, len(subjects))
+	for _, s := range subjects {
+		if s.fingerprint != "" {
+			out = append(out, s.fingerprint)
+		}
+	}
+	return out
+}
+
+// lookup asks history for all subjects at once.
+func (d *decider) lookup(ctx context.Context, subjects []subject) map[string]profile.Lookup {
+	return d.profiles.lookup(ctx, fingerprints(subjects))
+}
+
+// input is everything that the decision of one subject depends on.
+func (d *decider) input(s subject, history profile.Lookup) route.Input {
+	now := d.clock().UTC()
+	signals, inflight := d.clusters.view(now)
+	in := route.Input{
+		Task: s.task, TaskDigest: s.digest, Attempt: s.attempt, Excluded: s.excluded, LastFailure: s.lastFailure,
+		Fingerprint: s.fingerprint, Shape: s.shape, Estimates: map[string]signal.Value{route.ScanBytes: signal.Missing("catalog")},
+		History: history, Signals: signals, Inflight: inflight, Policy: d.policy.Load(), Now: now, Seed: seed(s.task.ID),
+	}
+	if d.sizes != nil {
+		in.Estimates[route.ScanBytes] = d.sizes.ScanBytes(shape.Names(s.shape.Tables), now)
+	}
+	return in
+}
+
+// decide decides for real: it charges the session's budget and counts the Task as on its way.
+func (d *decider) decide(s subject, history profile.Lookup) event.RouteDecision {
+	in := d.input(s, history)
+	key, inSession := budget.KeyOf(s.task)
+	if inSession {
+		// One lock over check and charge: two Tasks of a session must not both see the last query left.
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		in.Session = &route.SessionAccount{Usage: d.book.Usage(key), Admitted: s.attempt > 1 || d.book.Admitted(s.task.ID)}
+	}
+	start := d.clock()
+	decision := route.Decide(in)
+	d.metrics.decideSeconds.Observe(d.clock().Sub(start).Seconds())
+	if decision.Kind == event.Route {
+		if inSession {
+			d.book.Reserve(key, s.task.ID, bytesOf(decision), in.Now)
+		}
+		d.clusters.routed(decision.Cluster, in.Now)
+	}
+	return decision
+}
+
+// explain decides without any effect.
+func (d *decider) explain(ctx context.Context, t query.Task) event.RouteDecision {
+	s := newSubject(t, 1)
+	in := d.input(s, d.lookup(ctx, []subject{s})[s.fingerprint])
+	if key, ok := budget.KeyOf(t); ok {
+		d.mu.Lock()
+		in.Session = &route.SessionAccount{Usage: d.book.Usage(key)}
+		d.mu.Unlock()
+	}
+	return route.Decide(in)
+}
+
+// reserved folds a decision of the log into the budgets, ours or another router's.
+func (d *decider) reserved(decision event.RouteDecision) {
+	if decision.Kind != event.Route || decision.Task == nil || decision.Attempt != 1 {
+		return
+	}
+	if key, ok := budget.KeyOf(*decision.Task); ok {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.book.Reserve(key, decision.TaskID, bytesOf(decision), decision.DecidedAt)
+	}
+}
+
+// settled folds an Outcome of the log into the budgets.
+func (d *decider) settled(o event.Outcome) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.book.Settle(o)
+}
+
+// forget drops the sessions that nothing was heard of for a while.
+func (d *decider) forget(before time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.book.Forget(before)
+}
+
+func bytesOf(d event.RouteDecision) *int64 {
+	n, ok := d.Estimates[route.ScanBytes].Last()
+	if !ok {
+		return nil
+	}
+	bytes := int64(n)
+	return &bytes
+}
+
+func seed(id string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(id))
+	return h.Sum64()
+}

@@ -1,0 +1,184 @@
+package router
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/query"
+	"github.com/pointsman/pointsman/pkg/stream"
+)
+
+// request is what a record on `requests` or `attempts` asks the router to do. Exactly one of its parts is set.
+type request struct {
+	rec *kgo.Record
+	// task is to be routed; its id and submission time are stamped.
+	task *query.Task
+	// reroute is a failed attempt whose Task is to be routed again.
+	reroute *event.Attempt
+	cancel  *event.Cancel
+	// invalid is a Task that is to be rejected: its id could be read, the rest is wrong.
+	invalid *invalidTask
+	// fault sends the record to the dead letters; it may come with invalid.
+	fault *stream.Fault
+	// skip is a record that asks nothing of the router.
+	skip bool
+}
+
+type invalidTask struct {
+	task    query.Task
+	message string
+}
+
+// maxSkew is how far a producer's clock may be off before its time stamp is not believed.
+const maxSkew = 5 * time.Minute
+
+// read understands one record. It is pure: now is the router's clock, which bounds time stamps that lie in the future.
+func read(rec *kgo.Record, topic string, limits query.Limits, now time.Time) request {
+	env, err := stream.Decode(rec, stream.RulesFor(topic))
+	if err != nil {
+		return faulty(rec, err, env)
+	}
+	if topic == event.TopicAttempts {
+		return readAttempt(rec, env)
+	}
+	switch env.Type {
+	case event.QueryRequested:
+		return readTask(rec, topic, env, limits, now)
+	case event.CancelRequested:
+		var c event.Cancel
+		if err := json.Unmarshal(env.Data, &c); err != nil {
+			return faulty(rec, &stream.Fault{Class: stream.FaultSchema, Err: errors.New(query.DescribeJSONError(err))}, env)
+		}
+		if !query.ValidID(c.TaskID) {
+			return faulty(rec, &stream.Fault{Class: stream.FaultSchema, Err: errors.New("taskId: is missing or no valid id")}, env)
+		}
+		return request{rec: rec, cancel: &c}
+	default:
+		return faulty(rec, &stream.Fault{Class: stream.FaultUnknownType, Err: fmt.Errorf("type %q is not known on %s", env.Type, topic)}, env)
+	}
+}
+
+func readAttempt(rec *kgo.Record, env stream.Envelope) request {
+	if !env.Type.IsAttempt() {
+		return faulty(rec, &stream.Fault{Class: stream.FaultUnknownType, Err: fmt.Errorf("type %q is not an attempt's", env.Type)}, env)
+	}
+	// Most attempt events ask nothing: a look at the remedy spares decoding them whole.
+	var probe struct {
+		Remedy event.Remedy `json:"remedy"`
+	}
+	if err := json.Unmarshal(env.Data, &probe); err == nil && probe.Remedy != event.RemedyReroute {
+		return request{rec: rec, skip: true}
+	}
+	var a event.Attempt
+	if err := json.Unmarshal(env.Data, &a); err != nil {
+		return faulty(rec, &stream.Fault{Class: stream.FaultSchema, Err: errors.New(query.DescribeJSONError(err))}, env)
+	}
+	if a.Decision == nil || a.Decision.Task == nil {
+		return faulty(rec, &stream.Fault{Class: stream.FaultSchema, Err: errors.New("decision: a reroute must carry the decision with its task")}, env)
+	}
+	return request{rec: rec, reroute: &a}
+}
+
+func readTask(rec *kgo.Record, topic string, env stream.Envelope, limits query.Limits, now time.Time) request {
+	var t query.Task
+	if err := json.Unmarshal(env.Data, &t); err != nil {
+		return faulty(rec, &stream.Fault{Class: stream.FaultSchema, Err: errors.New(query.DescribeJSONError(err))}, env)
+	}
+	t.ID = taskID(t, env, topic, rec)
+	at := submittedAt(t, env, rec, now)
+	t.SubmittedAt = &at
+	if err := t.Validate(limits); err != nil {
+		message := strings.ReplaceAll(err.Error(), "\n", "; ")
+		r := request{rec: rec, fault: &stream.Fault{Class: stream.FaultSchema, Err: errors.New(message)}}
+		if query.ValidID(t.ID) {
+			r.invalid = &invalidTask{task: trim(t, limits), message: message}
+		}
+		return r
+	}
+	return request{rec: rec, task: &t}
+}
+
+// faulty makes the request of a record that can't be read. If its id can be, the Task is rejected too, so that whoever waits
+// for it hears of it.
+func faulty(rec *kgo.Record, err error, env stream.Envelope) request {
+	r := request{rec: rec}
+	if !errors.As(err, &r.fault) {
+		r.fault = &stream.Fault{Class: stream.FaultInternal, Err: err}
+	}
+	var probe struct {
+		ID     any `json:"id"`
+		Tenant any `json:"tenant"`
+	}
+	data := env.Data
+	if data == nil {
+		data = rec.Value
+	}
+	if json.Unmarshal(data, &probe) != nil || (env.Type != "" && env.Type != event.QueryRequested) {
+		return r
+	}
+	id, ok := probe.ID.(string)
+	if !ok || !query.ValidID(id) {
+		return r
+	}
+	tenant, _ := probe.Tenant.(string)
+	at := rec.Timestamp.UTC()
+	r.invalid = &invalidTask{task: query.Task{ID: id, Tenant: tenant, SubmittedAt: &at}, message: r.fault.Err.Error()}
+	return r
+}
+
+// taskID is the Task's own id, or one derived from what makes the request the same request when it is sent or read again.
+func taskID(t query.Task, env stream.Envelope, topic string, rec *kgo.Record) string {
+	switch {
+	case t.ID != "":
+		return t.ID
+	case t.IdempotencyKey != "":
+		return query.IDFromKey(t.Tenant, t.IdempotencyKey)
+	case env.ID != "" && env.Source != "":
+		// CloudEvents: source and id together name the event.
+		return query.IDFromKey("ce:"+env.Source, env.ID)
+	default:
+		return query.IDFromRecord(topic, rec.Partition, rec.Offset)
+	}
+}
+
+// logAppendTime is Kafka's timestamp type for records stamped by the broker.
+const logAppendTime = 1
+
+// submittedAt is when the user handed the Task in, as far as it can be believed. The broker's stamp is believed, where there
+// is one; a producer's may be minutes off it but no more; and nothing was submitted in the future.
+func submittedAt(t query.Task, env stream.Envelope, rec *kgo.Record, now time.Time) time.Time {
+	at := rec.Timestamp
+	if !env.Time.IsZero() {
+		at = env.Time
+	}
+	if t.SubmittedAt != nil {
+		at = *t.SubmittedAt
+	}
+	if rec.Attrs.TimestampType() == logAppendTime {
+		if at.After(rec.Timestamp) || rec.Timestamp.Sub(at) > maxSkew {
+			at = rec.Timestamp
+		}
+	}
+	if at.After(now) {
+		at = now
+	}
+	return at.UTC().Truncate(time.Millisecond)
+}
+
+// trim cuts what is too large to travel on in a rejection.
+func trim(t query.Task, l query.Limits) query.Task {
+	most := l.MaxSQLBytes
+	if most == 0 {
+		most = query.DefaultLimits.MaxSQLBytes
+	}
+	if len(t.SQL) > most {
+		t.SQL = ""
+	}
+	return t
+}
