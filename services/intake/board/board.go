@@ -124,7 +124,7 @@ func (b *Board) Cancel(c event.Cancel, raw []byte, now time.Time) {
 			return false
 		}
 		e.cancelled = true
-		e.add(Requests, "cancel", raw, now)
+		e.add(Requests, "cancel", e.reached(), raw, now)
 		return true
 	})
 }
@@ -152,7 +152,7 @@ func (b *Board) Outcome(o event.Outcome, raw []byte, now time.Time) {
 		}
 		e.outcome = &o
 		e.setTenant(o.Tenant, o.User)
-		e.add(Outcomes, "outcome", raw, now)
+		e.add(Outcomes, "outcome", rankOutcome, raw, now)
 		return true
 	})
 }

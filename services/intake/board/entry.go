@@ -3,6 +3,7 @@ package board
 import (
 	"container/list"
 	"encoding/json"
+	"math"
 	"slices"
 	"time"
 
@@ -31,16 +32,36 @@ type entry struct {
 
 	events    []Event
 	counts    Cursor
+	ranks     [topics]int
 	bytes     int64
 	changedAt time.Time
 	changed   chan struct{}
 	place     *list.Element
 }
 
-func (e *entry) add(topic Topic, name string, raw []byte, at time.Time) {
+// add appends an event. Its rank puts events of several topics into the order of their causes, whatever order they were
+// read in; within a topic it never falls, so that the order there stays the log's.
+func (e *entry) add(topic Topic, name string, rank int, raw []byte, at time.Time) {
 	e.counts[topic]++
-	e.events = append(e.events, Event{Topic: topic, Index: e.counts[topic], Name: name, Data: clone(raw), SeenAt: at})
+	e.ranks[topic] = max(e.ranks[topic], rank)
+	e.events = append(e.events, Event{
+		Topic: topic, Index: e.counts[topic], Name: name, Data: clone(raw), SeenAt: at, rank: e.ranks[topic],
+	})
 	e.bytes += int64(len(raw))
+}
+
+// Ranks: the request, then for each attempt its decision and its changes, then the end.
+const (
+	rankRequest = 0
+	rankOutcome = math.MaxInt
+)
+
+func rankDecision(attempt int) int { return 2*attempt + 1 }
+func rankAttempt(number int) int   { return 2*number + 2 }
+
+// reached is the highest rank so far: a wish to cancel has no place of its own.
+func (e *entry) reached() int {
+	return max(e.ranks[Requests], e.ranks[Decisions], e.ranks[Attempts])
 }
 
 func (e *entry) setTenant(tenant, user string) {
@@ -65,7 +86,7 @@ func (e *entry) takeTask(t query.Task, raw []byte, at time.Time, logged bool) bo
 		e.replaceTask(raw)
 		e.tenant, e.user = "", ""
 	default:
-		e.add(Requests, "accepted", raw, at)
+		e.add(Requests, "accepted", rankRequest, raw, at)
 	}
 	e.hasTask, e.logged = true, logged
 	e.taskRaw, e.digest, e.key, e.submittedAt = clone(raw), t.Digest(), t.Key(), t.SubmittedAt
@@ -99,7 +120,11 @@ func (e *entry) takeDecision(d event.RouteDecision, raw []byte, at time.Time) bo
 		e.setTenant(d.Task.Tenant, d.Task.User)
 		e.standIn(*d.Task, d.TaskDigest)
 	}
-	e.add(Decisions, "decision", raw, at)
+	rank := rankDecision(d.Attempt)
+	if d.Kind == event.PassCancel {
+		rank = e.reached()
+	}
+	e.add(Decisions, "decision", rank, raw, at)
 	return true
 }
 
@@ -130,7 +155,7 @@ func (e *entry) takeAttempt(a event.Attempt, raw []byte, at time.Time) bool {
 		e.last = &event.Attempt{AttemptID: a.AttemptID, Number: a.Number, Seq: a.Seq, State: a.State, Remedy: a.Remedy}
 	}
 	e.setTenant(a.Tenant, "")
-	e.add(Attempts, "attempt", raw, at)
+	e.add(Attempts, "attempt", rankAttempt(a.Number), raw, at)
 	return true
 }
 

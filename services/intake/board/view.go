@@ -1,13 +1,16 @@
 package board
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/pointsman/pointsman/pkg/attempt"
 	"github.com/pointsman/pointsman/pkg/event"
 )
 
@@ -72,6 +75,8 @@ type Event struct {
 	Name   string
 	Data   json.RawMessage
 	SeenAt time.Time
+
+	rank int
 }
 
 // View is what is known of a Task at a moment. Its slices must not be changed.
@@ -92,17 +97,19 @@ type View struct {
 	Outcome *event.Outcome
 	// Changed is closed when there is more to know.
 	Changed <-chan struct{}
+
+	attemptEnded bool
 }
 
 func (e *entry) view() View {
 	return View{
 		TaskID: e.id, Tenant: e.tenant, User: e.user, State: e.state(), Digest: e.digest, Logged: e.logged, Cancelled: e.cancelled,
 		Key: e.key, SubmittedAt: e.submittedAt, Task: e.taskRaw, Events: e.events[:len(e.events):len(e.events)], Outcome: e.outcome,
-		Changed: e.changed,
+		Changed: e.changed, attemptEnded: e.last != nil && attempt.State(e.last.State).Terminal(),
 	}
 }
 
-// Since returns the events that a reader who has seen the cursor has not.
+// Since returns the events that a reader who has seen the cursor has not, causes before their effects.
 func (v View) Since(c Cursor) []Event {
 	var out []Event
 	for _, ev := range v.Events {
@@ -110,8 +117,13 @@ func (v View) Since(c Cursor) []Event {
 			out = append(out, ev)
 		}
 	}
+	slices.SortStableFunc(out, func(a, b Event) int { return cmp.Compare(a.rank, b.rank) })
 	return out
 }
+
+// Settled reports whether the Task has ended and the end of its last attempt has been read too: the topics are read side
+// by side, so the outcome may be here first.
+func (v View) Settled() bool { return v.Outcome != nil && (v.Outcome.Attempts == 0 || v.attemptEnded) }
 
 // Of returns the events of a topic, in the order of the log.
 func (v View) Of(t Topic) []Event {

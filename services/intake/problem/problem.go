@@ -209,9 +209,14 @@ func leaves(err error) []error {
 func OfJSON(err error) *Problem {
 	p := New(NotJSON, query.DescribeJSONError(err))
 	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
+	var noTime *time.ParseError
+	switch {
+	case errors.As(err, &wrong):
 		p = New(WrongType, query.DescribeJSONError(err))
 		p.Errors = []Field{{Field: wrong.Field, Message: p.Detail}}
+	case errors.As(err, &noTime):
+		p = New(WrongType, "submittedAt: a time such as 2026-11-30T09:15:00Z is expected") // the only time of a Task
+		p.Errors = []Field{{Field: "submittedAt", Message: p.Detail}}
 	}
 	return p
 }

@@ -1,0 +1,109 @@
+package intake
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/query"
+	"github.com/pointsman/pointsman/pkg/stream"
+	"github.com/pointsman/pointsman/services/intake/board"
+)
+
+// boardTopics are what the board is folded from.
+var boardTopics = []string{event.TopicRequests, event.TopicDecisions, event.TopicAttempts, event.TopicOutcomes}
+
+// fold puts records on the board.
+type fold struct {
+	kafka   stream.Config
+	board   *board.Board
+	now     func() time.Time
+	skipped func(topic string, class stream.FaultClass)
+}
+
+// record takes one record. One that can't be read is counted and passed over: the consumer that acts on the topic
+// dead-letters it, and a second letter from here would say nothing new.
+func (f *fold) record(rec *kgo.Record) {
+	if rec.Attrs.IsControl() {
+		return
+	}
+	topic := f.kafka.Name(rec.Topic)
+	if err := f.take(topic, rec); err != nil {
+		class := stream.FaultSchema
+		var fault *stream.Fault
+		if errors.As(err, &fault) {
+			class = fault.Class
+		}
+		f.skipped(topic, class)
+	}
+}
+
+func (f *fold) take(topic string, rec *kgo.Record) error {
+	env, err := stream.Decode(rec, stream.RulesFor(topic))
+	if err != nil || env.Tombstone {
+		return err
+	}
+	now := f.now()
+	switch topic {
+	case event.TopicRequests:
+		return f.request(env, rec, now)
+	case event.TopicDecisions:
+		var d event.RouteDecision
+		if err := json.Unmarshal(env.Data, &d); err != nil {
+			return err
+		}
+		f.board.Decision(d, env.Data, now)
+	case event.TopicAttempts:
+		var a event.Attempt
+		if err := json.Unmarshal(env.Data, &a); err != nil {
+			return err
+		}
+		f.board.Attempt(a, env.Data, now)
+	case event.TopicOutcomes:
+		var o event.Outcome
+		if err := json.Unmarshal(env.Data, &o); err != nil {
+			return err
+		}
+		f.board.Outcome(o, env.Data, now)
+	}
+	return nil
+}
+
+func (f *fold) request(env stream.Envelope, rec *kgo.Record, now time.Time) error {
+	switch env.Type {
+	case event.QueryRequested:
+		var t query.Task
+		if err := json.Unmarshal(env.Data, &t); err != nil {
+			return err
+		}
+		t.ID = taskID(t, env, rec)
+		f.board.Request(t, env.Data, now)
+	case event.CancelRequested:
+		var c event.Cancel
+		if err := json.Unmarshal(env.Data, &c); err != nil {
+			return err
+		}
+		f.board.Cancel(c, env.Data, now)
+	default:
+		return &stream.Fault{Class: stream.FaultUnknownType, Err: errors.New("no request")}
+	}
+	return nil
+}
+
+// taskID is the id that the router gives a Task: its own, or one derived from what makes it the same request when it is
+// sent or read again.
+func taskID(t query.Task, env stream.Envelope, rec *kgo.Record) string {
+	switch {
+	case t.ID != "":
+		return t.ID
+	case t.IdempotencyKey != "":
+		return query.IDFromKey(t.Tenant, t.IdempotencyKey)
+	case env.ID != "" && env.Source != "":
+		return query.IDFromKey("ce:"+env.Source, env.ID)
+	default:
+		return query.IDFromRecord(event.TopicRequests, rec.Partition, rec.Offset)
+	}
+}
