@@ -13,7 +13,7 @@ type builder struct {
 	shape   Shape
 	roots   []*node
 	ctes    []*cte
-	outer   *node // the query whose result is the statement's
+	outer   *node         // the query whose result is the statement's
 	uses    map[Table]int // how often a table is referenced
 	udfs    map[string]bool
 	depth   int

@@ -10,14 +10,14 @@ import (
 type place uint8
 
 const (
-	inAny    place = iota // to the closing bracket only
-	inItems               // output columns: one of them
-	inWhere               // conditions
-	inOn                  // join conditions and arguments of FROM
-	inTail                // ORDER BY, LIMIT: one comma-separated list, or one element behind GROUP BY
-	inValues              // rows
-	inList                // one element
-	inElement             // one element of a list behind BY
+	inAny     place = iota // to the closing bracket only
+	inItems                // output columns: one of them
+	inWhere                // conditions
+	inOn                   // join conditions and arguments of FROM
+	inTail                 // ORDER BY, LIMIT: one comma-separated list, or one element behind GROUP BY
+	inValues               // rows
+	inList                 // one element
+	inElement              // one element of a list behind BY
 )
 
 // expr walks over an expression at i, takes note of calls, windows and subqueries, and returns the index of what ends it:

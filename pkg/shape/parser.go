@@ -23,9 +23,9 @@ type parser struct {
 	opens []bool  // the bracket here holds a query, perhaps in further brackets
 	// windows are the named ones and where their definitions stand; nil until one is asked for.
 	windows map[string][2]int
-	build *builder
-	ctes  []*cte
-	depth int
+	build   *builder
+	ctes    []*cte
+	depth   int
 }
 
 // cte is a named query in scope.

@@ -114,7 +114,7 @@ func (p *parser) output(n *node, lo, hi int) output {
 		switch {
 		case p.word(hi-2) == lex.KwAs:
 			alias, last = p.name(hi-1), hi-2
-		case p.endsOperand(hi-2):
+		case p.endsOperand(hi - 2):
 			alias, last = p.name(hi-1), hi-1
 		}
 	}

@@ -54,12 +54,17 @@ const (
 	highs = 0x8080808080808080
 )
 
+// word8 reads the eight bytes from i, little-endian. They must be there.
+func word8(s string, i int) uint64 {
+	t := s[i : i+8]
+	return uint64(t[0]) | uint64(t[1])<<8 | uint64(t[2])<<16 | uint64(t[3])<<24 |
+		uint64(t[4])<<32 | uint64(t[5])<<40 | uint64(t[6])<<48 | uint64(t[7])<<56
+}
+
 // load8 reads up to eight bytes from i, little-endian, zero behind the n-th.
 func load8(s string, i, n int) uint64 {
 	if i+8 <= len(s) {
-		t := s[i : i+8]
-		w := uint64(t[0]) | uint64(t[1])<<8 | uint64(t[2])<<16 | uint64(t[3])<<24 |
-			uint64(t[4])<<32 | uint64(t[5])<<40 | uint64(t[6])<<48 | uint64(t[7])<<56
+		w := word8(s, i)
 		if n < 8 {
 			w &= 1<<(uint(n)*8) - 1
 		}
@@ -79,8 +84,31 @@ func lower8(w uint64) uint64 {
 	return w | up>>2
 }
 
-// hasUpper8 says whether lower8 would change anything.
-func hasUpper8(w uint64) bool { return lower8(w) != w }
+// notInName8 marks with its high bit every byte that does not continue a bare name: all but letters, digits, _, $ and
+// bytes from 0x80 up. It agrees with inName.
+func notInName8(w uint64) uint64 {
+	x := w &^ highs
+	l := x | 0x20*ones
+	alpha := (l + (0x80-'a')*ones) &^ (l + (0x7f-'z')*ones)
+	digit := (x + (0x80-'0')*ones) &^ (x + (0x7f-'9')*ones)
+	// x^c is zero, and only then does adding 0x7f leave the high bit unset
+	other := ^((x ^ '_'*ones) + 0x7f*ones) | ^((x ^ '$'*ones) + 0x7f*ones)
+	return ^(alpha | digit | other | w) & highs
+}
+
+// nameEnd is the end of the bare name that goes on at i.
+func nameEnd(s string, i int) int {
+	for i+8 <= len(s) {
+		if m := notInName8(word8(s, i)); m != 0 {
+			return i + firstByte(m)
+		}
+		i += 8
+	}
+	for i < len(s) && inName[s[i]] {
+		i++
+	}
+	return i
+}
 
 // match8 marks with its high bit the first byte of w equal to c; bytes behind the first may be marked wrongly.
 func match8(w uint64, c byte) uint64 {
@@ -94,7 +122,7 @@ func firstByte(mark uint64) int { return bits.TrailingZeros64(mark) >> 3 }
 // find is the index of the first a or b at or behind i, or len(s).
 func find(s string, i int, a, b byte) int {
 	for i+8 <= len(s) {
-		w := load8(s, i, 8)
+		w := word8(s, i)
 		if m := match8(w, a) | match8(w, b); m != 0 {
 			return i + firstByte(m)
 		}

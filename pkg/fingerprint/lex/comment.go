@@ -5,46 +5,66 @@ import "math/bits"
 // comment reads what opens with /* at i: a comment, a hint, or code that MySQL runs.
 func (p *pass) comment(i int) int {
 	s := p.s
-	if i+2 < len(s) {
-		switch s[i+2] {
-		case '!':
-			if j := p.versioned(i + 3); j > 0 {
-				p.code++
-				return j
-			}
-		case 'M':
-			if p.rules&ruleVersioned != 0 && i+3 < len(s) && s[i+3] == '!' {
-				if j := p.versioned(i + 4); j > 0 {
-					p.code++
-					return j
-				}
-			}
-		case 'T':
-			if p.rules&ruleTiDBFeature != 0 && i+3 < len(s) && s[i+3] == '!' {
-				p.code++
-				return skipFeature(s, i+4)
-			}
-		case '+':
-			end := find(s, i+3, '*', '*')
-			for end < len(s) && !(end+1 < len(s) && s[end+1] == '/') {
-				end = find(s, end+1, '*', '*')
-			}
-			p.hintText(i+3, end)
-			if end >= len(s) {
-				p.res.Flags |= OpenComment
-				return len(s)
-			}
-			return end + 2
+	if j := p.codeAt(i); j > 0 {
+		p.code++
+		return j
+	}
+	if i+2 < len(s) && s[i+2] == '+' {
+		end := hintEnd(s, i)
+		p.hintText(i+3, end)
+		if end >= len(s) {
+			p.res.Flags |= OpenComment
+			return len(s)
 		}
+		return end + 2
 	}
 	return p.skipComment(i)
 }
 
-// versioned says where the code of /*! begins, or 0 if this dialect takes it for a comment.
-func (p *pass) versioned(i int) int {
-	if p.rules&ruleVersioned == 0 {
+// hintEnd is where the hint at i closes. Hints do not nest.
+func hintEnd(s string, i int) int {
+	end := find(s, i+3, '*', '*')
+	for end < len(s) && !(end+1 < len(s) && s[end+1] == '/') {
+		end = find(s, end+1, '*', '*')
+	}
+	return end
+}
+
+// hashComment says that the # at i opens a comment. Where the dialect is not known, PostgreSQL's operators do not.
+func (p *pass) hashComment(i int) bool {
+	if p.rules&ruleHash == 0 {
+		return false
+	}
+	if p.rules&ruleGuess == 0 || i+1 >= len(p.s) {
+		return true
+	}
+	c := p.s[i+1]
+	return c != '>' && c != '-' && c != '#'
+}
+
+// codeAt says where the code begins if the comment at i is one that the dialect runs: /*! x */, MariaDB's /*M! x */,
+// TiDB's /*T![feature] x */. It is 0 for any other.
+func (p *pass) codeAt(i int) int {
+	s := p.s
+	if i+2 >= len(s) || p.rules&ruleVersioned == 0 {
 		return 0
 	}
+	if s[i+2] == '!' {
+		return p.versioned(i + 3)
+	}
+	if i+3 < len(s) && s[i+3] == '!' {
+		switch {
+		case s[i+2] == 'M':
+			return p.versioned(i + 4)
+		case s[i+2] == 'T' && p.rules&ruleTiDBFeature != 0:
+			return skipFeature(s, i+4)
+		}
+	}
+	return 0
+}
+
+// versioned skips a version number. Where the dialect is not known, only one makes code of a comment.
+func (p *pass) versioned(i int) int {
 	j := i
 	for j < len(p.s) && j < i+6 && class[p.s[j]] == cDigit {
 		j++
@@ -102,18 +122,28 @@ func (p *pass) skipComment(i int) int {
 // peek is the first byte at or behind i that is neither blank nor comment. It looks at most at a few comments.
 func (p *pass) peek(i int) int {
 	s := p.s
-	flags, flat := p.res.Flags, p.flat
+	flags, flat, code := p.res.Flags, p.flat, p.code
 	for n := 0; i < len(s) && n < 8; {
 		switch {
 		case class[s[i]] == cSpace:
 			i++
-		case s[i] == '/' && i+1 < len(s) && s[i+1] == '*' && !(i+2 < len(s) && s[i+2] == '!' && p.rules&ruleVersioned != 0):
-			i = p.skipComment(i)
+		case s[i] == '/' && i+1 < len(s) && s[i+1] == '*':
 			n++
+			if j := p.codeAt(i); j > 0 {
+				code++
+				i = j
+			} else if i+2 < len(s) && s[i+2] == '+' {
+				i = min(hintEnd(s, i)+2, len(s))
+			} else {
+				i = p.skipComment(i)
+			}
+		case s[i] == '*' && i+1 < len(s) && s[i+1] == '/' && code > 0:
+			code--
+			i += 2
 		case s[i] == '-' && i+1 < len(s) && s[i+1] == '-' && (p.rules&ruleDashBlank == 0 || i+2 >= len(s) || s[i+2] <= ' '):
 			i = lineEnd(s, i+2)
 			n++
-		case s[i] == '#' && p.rules&ruleHash != 0 && p.rules&ruleGuess == 0:
+		case s[i] == '#' && p.hashComment(i):
 			i = lineEnd(s, i+1)
 			n++
 		default:

@@ -115,11 +115,13 @@ func Dialects() []string {
 }
 
 // info is total: a Dialect that was never defined behaves as Auto.
-func (d Dialect) info() *dialectInfo {
+func (d Dialect) info() *dialectInfo { return &dialects[d.known()] }
+
+func (d Dialect) known() Dialect {
 	if d >= dialectCount {
-		d = Auto
+		return Auto
 	}
-	return &dialects[d]
+	return d
 }
 
 // String is the dialect's name.

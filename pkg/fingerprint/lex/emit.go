@@ -62,7 +62,7 @@ func (p *pass) literal(off, end int, c Class) {
 		p.settle(false, true)
 		if p.pend&pendSign != 0 {
 			p.pend &^= pendSign
-			p.back(&p.signAt)
+			p.back(&p.signAt, signMark)
 			off = p.signStart
 		}
 	}
@@ -155,7 +155,7 @@ func (p *pass) sign(off int) {
 			p.op(off, off+1, pOp)
 			return
 		}
-		p.signAt = p.mark()
+		p.mark(&p.signAt, signMark)
 		p.signStart = off
 		p.pend |= pendSign
 	}
@@ -200,7 +200,7 @@ func (o *output) punct(p *pass, c byte, off int) {
 		case ';':
 			code = pSemi
 		}
-		o.mark(p, c, code)
+		o.single(p, c, code)
 	}
 }
 

@@ -32,7 +32,7 @@ func (p *pass) openList(rows bool) {
 
 func (p *pass) startElement(f *frame) {
 	p.a, p.b = p.seed.Lo^tagElement, p.seed.Hi^tagElement
-	f.at = p.mark()
+	p.mark(&f.at, p.lists-1)
 }
 
 // endElement keeps the element that was just read, or drops it if it repeats the one before.
@@ -41,11 +41,11 @@ func (p *pass) endElement(f *frame) {
 	if f.has && p.a == f.keptA && p.b == f.keptB {
 		if o := p.out; o != nil && o.spans != nil {
 			shift := f.at.slot - f.keptSlot
-			for k := f.at.spans; k < len(o.spans.List); k++ {
+			for k := o.marks[p.lists-1].spans; k < len(o.spans.List); k++ {
 				o.spans.List[k].Slot -= shift
 			}
 		}
-		p.back(&f.at)
+		p.back(&f.at, p.lists-1)
 		return
 	}
 	f.has, f.keptA, f.keptB, f.keptSlot = true, p.a, p.b, f.at.slot

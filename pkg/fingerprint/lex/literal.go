@@ -232,8 +232,11 @@ func (p *pass) keepsInteger(j int) bool {
 		return true
 	}
 	switch class[p.s[k]] {
-	case cComma, cClose, cSemi, cWord:
+	case cComma, cClose, cSemi:
 		return true
+	case cWord:
+		end := nameEnd(p.s, k)
+		return end >= len(p.s) || p.s[end] != '\'' && p.s[end] != '"' && p.s[end] != '&' // else the word may open a string
 	}
 	return false
 }

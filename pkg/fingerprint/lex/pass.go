@@ -41,7 +41,7 @@ const (
 
 const (
 	maxDepth = 48 // deeper brackets are counted only
-	maxLists = 12 // more nested lists are not folded
+	maxLists = 8  // more nested lists are not folded
 )
 
 // Things that the next token settles.
@@ -91,39 +91,47 @@ type output struct {
 	doCanon bool
 	doToken bool
 	limit   int  // of tokens
+	loneDot bool // the dot printed last would join with digits behind it
 	last    Kind // of the token printed last, with its text's class in lastPrev
 	lastP   prev
+	marks   [maxLists + 1]outMark
 }
 
-// mark is a place that a pass can go back to.
+// mark is a place that a pass can go back to. What was written by then is kept by the output.
 type mark struct {
-	a, b   uint64
-	slot   uint32
-	tokens uint32
-	prev   prev
-	canon  int
-	list   int
-	spans  int
-	lastP  prev
-	last   Kind
+	a, b         uint64
+	slot, tokens uint32
 }
 
-func (p *pass) mark() mark {
-	m := mark{a: p.a, b: p.b, slot: p.slot, tokens: p.tokens, prev: p.prev}
+// outMark is how much an output had written at a mark.
+type outMark struct {
+	canon, tokens, spans int
+	last                 Kind
+	lastP                prev
+	loneDot              bool
+}
+
+// signMark is the number of the mark in front of a sign; lists use the numbers below.
+const signMark = maxLists
+
+// mark remembers the present place under a number.
+func (p *pass) mark(m *mark, number int) {
+	m.a, m.b, m.slot, m.tokens = p.a, p.b, p.slot, p.tokens
 	if o := p.out; o != nil {
-		m.canon, m.list, m.last, m.lastP = len(o.canon), len(o.tokens), o.last, o.lastP
+		k := &o.marks[number]
+		k.canon, k.tokens, k.last, k.lastP, k.loneDot = len(o.canon), len(o.tokens), o.last, o.lastP, o.loneDot
 		if o.spans != nil {
-			m.spans = len(o.spans.List)
+			k.spans = len(o.spans.List)
 		}
 	}
-	return m
 }
 
 // back forgets what was written since the mark. Spans stay: the caller says what becomes of them.
-func (p *pass) back(m *mark) {
+func (p *pass) back(m *mark, number int) {
 	p.a, p.b, p.slot, p.tokens = m.a, m.b, m.slot, m.tokens
 	if o := p.out; o != nil {
-		o.canon, o.tokens, o.last, o.lastP = o.canon[:m.canon], o.tokens[:m.list], m.last, m.lastP
+		k := &o.marks[number]
+		o.canon, o.tokens, o.last, o.lastP, o.loneDot = o.canon[:k.canon], o.tokens[:k.tokens], k.last, k.lastP, k.loneDot
 	}
 }
 
@@ -152,26 +160,38 @@ func Tokens(dst []Token, s string, d Dialect, spans *Spans, limit int) ([]Token,
 
 func run(s string, d Dialect, seed Key, o *output) Result {
 	rules := d.info().rules
+	if rules&ruleGuess != 0 {
+		return guess(s, d, seed, o)
+	}
 	p := pass{s: s, rules: rules, out: o}
 	p.start(d, seed)
 	p.scan()
-	if rules&ruleGuess != 0 && (p.odd > 0 || p.res.Flags&OpenLiteral != 0) {
-		first := p
-		p = pass{s: s, rules: rules ^ ruleBackslash, out: o}
-		p.start(d, seed)
-		if o != nil {
-			o.restart()
-		}
-		p.scan()
-		if first.better(&p) {
-			if o == nil {
-				return first.res
-			}
-			p = pass{s: s, rules: rules, out: o}
-			p.start(d, seed)
-			o.restart()
-			p.scan()
-		}
+	return p.res
+}
+
+// guess reads a text of unknown dialect. If a backslash as an escape leaves the text broken, it tries without.
+func guess(s string, d Dialect, seed Key, o *output) Result {
+	rules := d.info().rules
+	p := pass{s: s, rules: rules, out: o}
+	p.start(d, seed)
+	p.scan()
+	if p.odd == 0 && p.res.Flags&OpenLiteral == 0 {
+		return p.res
+	}
+	q := pass{s: s, rules: rules ^ ruleBackslash, out: o}
+	q.start(d, seed)
+	if o != nil {
+		o.restart()
+	}
+	q.scan()
+	if !p.better(&q) {
+		return q.res
+	}
+	if o != nil {
+		o.restart()
+		again := pass{s: s, rules: rules, out: o}
+		again.start(d, seed)
+		again.scan()
 	}
 	return p.res
 }
@@ -191,8 +211,7 @@ func (o *output) restart() {
 
 func (p *pass) start(d Dialect, seed Key) {
 	p.seed = Key{Hi: seed.Hi ^ 0x9e3779b97f4a7c15, Lo: seed.Lo ^ 0xd1b54a32d192ed03}
-	p.a, p.b = p.seed.Hi, p.seed.Lo
-	p.mix(familySeed(d), tagEnd)
+	p.a, p.b = p.seed.Hi^familySeeds[d.known()], p.seed.Lo
 	if p.rules&ruleNested == 0 {
 		p.flat = true
 	}
@@ -201,8 +220,14 @@ func (p *pass) start(d Dialect, seed Key) {
 	}
 }
 
-// familySeed sets the dialects' families apart in the key.
-func familySeed(d Dialect) uint64 { return load8(d.Family(), 0, len(d.Family())) }
+// familySeeds set the dialects' families apart in the key.
+var familySeeds = func() (t [dialectCount]uint64) {
+	for d := range dialectCount {
+		family := d.Family()
+		t[d] = load8(family, 0, len(family)) * laneA
+	}
+	return t
+}()
 
 // finish settles what the end of the text leaves open and fills in the result.
 func (p *pass) finish() {

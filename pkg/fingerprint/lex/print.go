@@ -20,20 +20,43 @@ func (o *output) gap(_ *pass, k Kind, code prev) {
 	o.canon = append(o.canon, ' ')
 }
 
-// mark writes one of the single marks.
-func (o *output) mark(_ *pass, c byte, code prev) {
+// digitName writes the blank that keeps a name which starts with a digit from reading as a fraction.
+func (o *output) digitName(c byte) {
+	if o.lastP == pDot && o.loneDot && class[c] == cDigit {
+		o.canon = append(o.canon, ' ')
+	}
+}
+
+// single writes one of the single marks.
+func (o *output) single(_ *pass, c byte, code prev) {
 	last, lastP := o.last, o.lastP
 	o.last, o.lastP = Punct, code
+	// Digits right behind this dot would read as a fraction.
+	o.loneDot = code == pDot && (lastP == pLiteral || !endsOperand[lastP] && lastP != pDot)
 	switch {
 	case last == None || lastP == pOpen || lastP == pDot:
 	case code == pComma || code == pClose || code == pSemi:
 	case code == pDot && lastP != pLiteral && lastP != pOrdinal && lastP != pOp && lastP != pAt && lastP != pCast:
-	case c == '(' && lastP == pName:
+	case c == '(' && calls(lastP):
 	case c == '[' && endsOperand[lastP]:
 	default:
 		o.canon = append(o.canon, ' ')
 	}
 	o.canon = append(o.canon, c)
+}
+
+// calls says that a round bracket behind this token is printed as a call's: behind a name, or a keyword that is no
+// connective.
+func calls(last prev) bool {
+	if last < firstWord {
+		return last == pName
+	}
+	w := Word(last - firstWord)
+	switch w {
+	case KwOver, KwUsing, KwFilter, KwGroup, KwPartition, KwLateral, KwMaterialized, KwKey, KwIndex, KwTable, KwView:
+		return false
+	}
+	return words[w].flags&(expects|clause) == 0
 }
 
 // appendName writes a name's bytes: ASCII folded if wanted, what is not UTF-8 replaced.

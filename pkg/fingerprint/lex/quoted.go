@@ -37,9 +37,10 @@ func (p *pass) quotedName(i, j int, quote byte, simple bool) {
 		p.verbState = 2
 	}
 	plain, upper := simple && len(body) > 0 && class[body[0]] != cDigit && body[0] != '$', false
+	dollars := p.rules&(ruleDoubleString|ruleNumbered) != 0 // a bare name may hold a dollar sign
 	for k := 0; plain && k < len(body); k++ {
 		c := body[k]
-		plain = inName[c]
+		plain = inName[c] && (c != '$' || dollars)
 		upper = upper || c >= 'A' && c <= 'Z'
 	}
 	fold := p.rules&ruleCaseQuoted == 0

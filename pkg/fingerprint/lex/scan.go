@@ -12,6 +12,12 @@ func (p *pass) scan() {
 		switch class[c] {
 		case cSpace:
 			i++
+			for i+8 <= len(s) && word8(s, i) == ' '*ones {
+				i += 8
+			}
+			for i < len(s) && s[i] == ' ' {
+				i++
+			}
 		case cWord:
 			i = p.bare(i)
 		case cDigit:
@@ -25,6 +31,9 @@ func (p *pass) scan() {
 		case cComma:
 			p.comma(i)
 			i++
+			if p.lists > 0 {
+				i = p.repeated(i)
+			}
 		case cOpen:
 			p.open(i)
 			i++
@@ -236,7 +245,7 @@ func (p *pass) operator(i int) int {
 			return i + 2
 		}
 	case '#':
-		if p.rules&ruleHash != 0 && (p.rules&ruleGuess == 0 || c1 != '>' && c1 != '-' && c1 != '#') {
+		if p.hashComment(i) {
 			return lineEnd(s, i+1)
 		}
 		switch {

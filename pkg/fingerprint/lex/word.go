@@ -3,13 +3,21 @@ package lex
 // bare reads a name without quotes, or a keyword, that begins at i.
 func (p *pass) bare(i int) int {
 	s := p.s
-	j := i + 1
-	for j < len(s) && inName[s[j]] {
-		j++
+	var j int
+	var raw1, raw2, w1, w2 uint64
+	if i+8 <= len(s) {
+		raw1 = word8(s, i)
+		if m := notInName8(raw1); m != 0 {
+			j = i + firstByte(m)
+			raw1 &= m&-m>>7 - 1 // the bytes before the first marked one
+		} else {
+			j = nameEnd(s, i+8)
+		}
+	} else {
+		j = nameEnd(s, i+1)
+		raw1 = load8(s, i, j-i)
 	}
 	n := j - i
-	var raw1, raw2, w1, w2 uint64
-	raw1 = load8(s, i, n)
 	w1 = lower8(raw1)
 	if n > 8 {
 		raw2 = load8(s, i+8, n-8)
@@ -122,6 +130,7 @@ func (o *output) word(p *pass, i, j int, kw Word) {
 		if kw != NoWord {
 			code = after(kw)
 		}
+		o.digitName(p.s[i])
 		o.gap(p, Bare, code)
 		o.canon = appendName(o.canon, p.s[i:j], kw != NoWord || p.rules&ruleCaseBare == 0)
 	}
