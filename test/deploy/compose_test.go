@@ -93,6 +93,20 @@ func TestPortsAgree(t *testing.T) {
 	}
 }
 
+// The intake asks the router to explain, at the address that the router is told to serve.
+func TestTheIntakeFindsTheRouter(t *testing.T) {
+	url := regexp.MustCompile(`http://router:(\d+)/v1/explain`)
+	for asks, serves := range map[string]string{
+		"deploy/docker/config/intake.yaml": "deploy/docker/config/router.yaml",
+		"deploy/k8s/config.yaml":           "deploy/k8s/config.yaml",
+	} {
+		found := url.FindStringSubmatch(string(read(t, asks)))
+		require.Len(t, found, 2, asks)
+		require.Contains(t, string(read(t, serves)), "0.0.0.0:"+found[1], serves)
+	}
+	require.Contains(t, string(read(t, "deploy/k8s/router.yaml")), "containerPort: "+url.FindStringSubmatch(string(read(t, "deploy/k8s/config.yaml")))[1])
+}
+
 // Each service checks its own configuration, with the variables that compose gives it.
 func TestServicesAcceptTheirConfiguration(t *testing.T) {
 	file := compose(t)
