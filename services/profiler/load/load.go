@@ -74,6 +74,9 @@ func New(slots map[string]int) *Fold {
 	return f
 }
 
+// Know adds a cluster that nothing has been seen of yet: it is idle, which is worth saying.
+func (f *Fold) Know(name string) { f.of(name) }
+
 // Clusters are the names of all clusters that are configured or have been seen, in order.
 func (f *Fold) Clusters() []string { return slices.Sorted(maps.Keys(f.clusters)) }
 
