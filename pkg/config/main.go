@@ -52,6 +52,13 @@ func Main[T any](p Program[T]) int {
 		}
 		return lifecycle.ExitOK
 	}
+	if in.describe {
+		if err := (Section{Service: p.Service, Default: p.Default}).Write(p.Stdout); err != nil {
+			p.complain(err)
+			return lifecycle.ExitRuntime
+		}
+		return lifecycle.ExitOK
+	}
 	loaded, err := Load(p.Default, Options{Service: p.Service, File: in.file, Environ: p.Environ, Set: in.set})
 	if err != nil {
 		p.complain(err)
@@ -77,10 +84,9 @@ func Main[T any](p Program[T]) int {
 }
 
 type invocation struct {
-	file                  string
-	set                   []string
-	probe                 string
-	check, print, version bool
+	file, probe                     string
+	set                             []string
+	check, print, describe, version bool
 }
 
 func (p *Program[T]) fill() {
@@ -108,13 +114,14 @@ func (p *Program[T]) flags(in *invocation) *flag.FlagSet {
 	})
 	flags.BoolVar(&in.check, "check-config", false, "load and validate the configuration, then exit")
 	flags.BoolVar(&in.print, "print-config", false, "print the configuration in effect with secrets redacted, then exit")
+	flags.BoolVar(&in.describe, "describe-config", false, "list every key with its type, default, variable and meaning (Markdown), then exit")
 	flags.BoolVar(&in.version, "version", false, "print the version, then exit")
 	flags.StringVar(&in.probe, "probe", "", "ask the `url` of a running service (its /readyz), exit 0 if it answers that it is ready, 1 if not; "+
 		"for health checks in images that have no curl")
 	flags.Usage = func() {
 		fmt.Fprintf(p.Stderr, "usage: pointsman-%s [flags]\n\n", p.Service)
 		flags.PrintDefaults()
-		fmt.Fprintf(p.Stderr, "\nEvery key can also be set by a variable %s<KEY>; -print-config shows the keys.\n", EnvPrefix(p.Service))
+		fmt.Fprintf(p.Stderr, "\nEvery key can also be set by a variable %s<KEY>; -describe-config lists them.\n", EnvPrefix(p.Service))
 	}
 	return flags
 }

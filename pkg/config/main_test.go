@@ -41,6 +41,7 @@ func TestMainExitCodes(t *testing.T) {
 		"file from the env": {args: []string{"-check-config"}, environ: []string{"POINTSMAN_ROUTER_CONFIG=" + bad}, code: 2, stderr: bad},
 		"print":             {args: []string{"-print-config", "-config", good, "-set", "name=flag"}, code: 0, stdout: "name: flag # flag -set name\n"},
 		"print redacts":     {args: []string{"-print-config", "-config", good}, code: 0, stdout: "password: \"[redacted]\" # "},
+		"describe":          {args: []string{"-describe-config"}, code: 0, stdout: "| `kafka.pollWait` | duration | `1s` | `KAFKA_POLL_WAIT` | Longest wait. |\n"},
 		"warns":             {environ: []string{"POINTSMAN_ROUTER_NOPE=1"}, code: 0, stderr: "warning: environment POINTSMAN_ROUTER_NOPE: no such key", started: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,10 +111,10 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-func TestWriteReference(t *testing.T) {
+func TestSectionIsTheSameEachTime(t *testing.T) {
 	page := func() string {
 		var b strings.Builder
-		require.NoError(t, config.WriteReference(&b, []config.Section{{Service: "router", Default: sampleDefault()}}))
+		require.NoError(t, config.Section{Service: "router", Default: sampleDefault()}.Write(&b))
 		return b.String()
 	}
 	first := page()
