@@ -65,8 +65,8 @@ func (p *Producer) DeadLetter(ctx context.Context, d DeadLetter) error {
 	return nil
 }
 
-// deadLetter builds the record. One that is too large loses the end of its value first, then all its headers, then the end of its
-// key; the hashes say what was lost.
+// deadLetter builds the record. One that is too large loses the end of its value; if that is not enough, also its headers and the end
+// of its key. The hashes say what was lost.
 func (c Config) deadLetter(d DeadLetter, maxBytes int) *kgo.Record {
 	in := d.Record
 	out := &kgo.Record{Topic: c.Topic(event.TopicDeadLetter), Key: in.Key, Value: in.Value}
@@ -104,18 +104,19 @@ func (c Config) deadLetter(d DeadLetter, maxBytes int) *kgo.Record {
 	add(DLQFirstSeen, first.UTC().Format(time.RFC3339Nano))
 
 	room := maxBytes - batchOverhead - dlqHeaderBytes
+	without := func() int { return recordSize(out) - len(out.Value) }
+	if without() > room && len(out.Headers) > 0 {
+		add(DLQHeadersDropped, strconv.Itoa(len(out.Headers)))
+		out.Headers = nil
+	}
+	if without() > room && len(out.Key) > dlqKeyBytes {
+		add(DLQKeySHA256, hash(in.Key))
+		out.Key = cutText(out.Key, dlqKeyBytes)
+	}
 	if size := recordSize(out); size > room && len(out.Value) > 0 {
 		add(DLQValueBytes, strconv.Itoa(len(in.Value)))
 		add(DLQValueSHA256, hash(in.Value))
 		out.Value = cutText(out.Value, max(0, len(out.Value)-(size-room)))
-	}
-	if recordSize(out) > room && len(out.Headers) > 0 {
-		add(DLQHeadersDropped, strconv.Itoa(len(out.Headers)))
-		out.Headers = nil
-	}
-	if recordSize(out) > room && len(out.Key) > dlqKeyBytes {
-		add(DLQKeySHA256, hash(in.Key))
-		out.Key = cutText(out.Key, dlqKeyBytes)
 	}
 	out.Headers = append(out.Headers, ours...)
 	return out

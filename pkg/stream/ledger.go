@@ -214,7 +214,8 @@ func (l *Ledger) append(ctx context.Context, r ledger.Record) (chan error, error
 		return nil, fmt.Errorf("writing %s of %s: %w: %d bytes, limit %d", r.Kind, r.Key, ErrTooLarge, recordSize(rec), limit)
 	}
 	answer := make(chan error, 1)
-	l.client.Produce(ctx, rec, func(_ *kgo.Record, err error) { answer <- err })
+	// Without the context's end: a record that is called back would take the ones behind it along.
+	l.client.TryProduce(context.WithoutCancel(ctx), rec, func(_ *kgo.Record, err error) { answer <- err })
 	return answer, nil
 }
 
@@ -225,7 +226,7 @@ func (l *Ledger) Payload(ctx context.Context, m ledger.Mark) (json.RawMessage, e
 	}
 	var payload json.RawMessage
 	var found bool
-	err := readRange(ctx, l.cfg, l.deps, l.topic, l.lc.Partition, m.Offset, m.Offset+1, func(rec *kgo.Record) error {
+	err := l.read(ctx, m.Offset, m.Offset+1, func(rec *kgo.Record) error {
 		r, err := ledger.Decode(rec.Value)
 		payload, found = r.Payload, rec.Offset == m.Offset
 		return err
@@ -237,6 +238,11 @@ func (l *Ledger) Payload(ctx context.Context, m ledger.Mark) (json.RawMessage, e
 		return nil, fmt.Errorf("reading %s[%d]@%d again: %w", l.topic, l.lc.Partition, m.Offset, err)
 	}
 	return payload, nil
+}
+
+// read reads a stretch of the partition a second time.
+func (l *Ledger) read(ctx context.Context, from, to int64, fn func(*kgo.Record) error) error {
+	return ReadRanges(ctx, l.cfg, l.deps, []Range{{l.lc.Topic, l.lc.Partition, from, to}}, fn)
 }
 
 // Close stops reading, after a last checkpoint if the partition is still ours. The lease stays: it ends with the next one.

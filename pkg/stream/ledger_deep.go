@@ -56,8 +56,8 @@ func (l *Ledger) Deep(ctx context.Context, taskID string, since time.Time) (t le
 		d.from, d.fold = from, ledger.NewFold(anchor, ledger.WithPayloadLimit(0))
 	}
 	if next := d.fold.Next(); next < to {
-		err := readRange(ctx, l.cfg, l.deps, l.topic, l.lc.Partition, next, to, func(rec *kgo.Record) error {
-			if r, err := ledger.Decode(rec.Value); err == nil && !rec.Attrs.IsControl() {
+		err := l.read(ctx, next, to, func(rec *kgo.Record) error {
+			if r, err := ledger.Decode(rec.Value); err == nil {
 				d.fold.Apply(rec.Offset, rec.Timestamp, r)
 			} else {
 				d.fold.Skip(rec.Offset, rec.Timestamp)
@@ -111,7 +111,7 @@ func (l *Ledger) soundStart(ctx context.Context, from, to int64, present ledger.
 		return ledger.Anchor{}, nil
 	}
 	var first *ledger.Record
-	err = readRange(ctx, l.cfg, l.deps, l.topic, l.lc.Partition, from, to, func(rec *kgo.Record) error {
+	err = l.read(ctx, from, to, func(rec *kgo.Record) error {
 		if r, err := ledger.Decode(rec.Value); err == nil && r.Kind == ledger.KindLease {
 			first = &r
 			return errFound

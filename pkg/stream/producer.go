@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -17,6 +18,12 @@ var ErrTooLarge = errors.New("record is too large for its topic")
 // ErrUnconfirmed is wrapped by the error of a produce that was given up before the broker had answered. The record may or may not be
 // in the log, now or later.
 var ErrUnconfirmed = errors.New("the broker has not confirmed the record")
+
+// ErrBusy is wrapped when too many records wait for the broker already. The record was not taken.
+var ErrBusy = errors.New("too many records wait for the broker")
+
+// busyPause is how long Write waits before it tries again to hand over a record.
+const busyPause = 5 * time.Millisecond
 
 // Producer writes events. It is safe for concurrent use.
 type Producer struct {
@@ -63,11 +70,28 @@ func (p *Producer) Send(ctx context.Context, msgs ...Message) error {
 // Write is Send for records that are ready. Their topics carry the prefix.
 func (p *Producer) Write(ctx context.Context, recs ...*kgo.Record) error {
 	results := make(chan error, len(recs))
-	for _, rec := range recs {
-		p.Produce(ctx, rec, func(_ *kgo.Record, err error) { results <- err })
-	}
 	var errs []error
-	for range recs {
+	sent := 0
+	for sent < len(recs) {
+		refused := make(chan struct{}, 1)
+		p.Produce(ctx, recs[sent], func(_ *kgo.Record, err error) {
+			if errors.Is(err, ErrBusy) {
+				refused <- struct{}{} // Produce calls back before it returns in this case
+				return
+			}
+			results <- err
+		})
+		if len(refused) == 0 {
+			sent++
+			continue
+		}
+		select {
+		case <-time.After(busyPause):
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", ErrUnconfirmed, context.Cause(ctx))
+		}
+	}
+	for range sent {
 		select {
 		case err := <-results:
 			if err != nil {
@@ -80,7 +104,8 @@ func (p *Producer) Write(ctx context.Context, recs ...*kgo.Record) error {
 	return errors.Join(errs...)
 }
 
-// Produce writes one record and calls done with the outcome. done must be quick, and must not block.
+// Produce writes one record and calls done with the outcome. done must be quick, and must not block. The context is only where the
+// record's trace comes from: a record that is on its way can't be called back, and one that was would take its neighbours with it.
 func (p *Producer) Produce(ctx context.Context, rec *kgo.Record, done func(*kgo.Record, error)) {
 	topic := p.cfg.Name(rec.Topic)
 	if limit := p.deps.maxBytes(topic); recordSize(rec)+batchOverhead > limit {
@@ -90,12 +115,14 @@ func (p *Producer) Produce(ctx context.Context, rec *kgo.Record, done func(*kgo.
 	p.mu.RLock()
 	cl := p.client
 	p.mu.RUnlock()
-	cl.Produce(ctx, rec, func(rec *kgo.Record, err error) {
+	cl.TryProduce(context.WithoutCancel(ctx), rec, func(rec *kgo.Record, err error) {
 		switch {
 		case err == nil:
+		case errors.Is(err, kgo.ErrMaxBuffered):
+			err = fmt.Errorf("writing to %s: %w", rec.Topic, ErrBusy)
 		case errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.RecordListTooLarge):
 			err = fmt.Errorf("writing to %s: %w: %w", rec.Topic, ErrTooLarge, err)
-		case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+		case errors.Is(err, kgo.ErrClientClosed):
 			err = fmt.Errorf("writing to %s: %w: %w", rec.Topic, ErrUnconfirmed, err)
 		default:
 			if fenced(err) {

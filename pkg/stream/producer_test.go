@@ -1,0 +1,204 @@
+package stream_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	oteltrace "go.opentelemetry.io/otel/trace"
+
+	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/stream"
+	"github.com/pointsman/pointsman/pkg/stream/streamtest"
+)
+
+func producer(t *testing.T, b *streamtest.Broker) *stream.Producer {
+	p, err := stream.NewProducer(b.Config, b.Deps, "test")
+	require.NoError(t, err)
+	t.Cleanup(p.Close)
+	return p
+}
+
+func incompressible(n int) []byte {
+	raw := make([]byte, n/2)
+	_, _ = rand.Read(raw)
+	return []byte(`"` + hex.EncodeToString(raw) + `"`)
+}
+
+func msg(topic, key string, data []byte) stream.Message {
+	return stream.Message{Topic: topic, Key: key, Type: event.QueryRequested, ID: key, Data: data}
+}
+
+// K9: a record over its topic's limit is refused before anything is sent, and its neighbours are written.
+func TestOversize(t *testing.T) {
+	b := streamtest.Start(t)
+	b.Topic(t, "requests", 1, map[string]string{"max.message.bytes": "100000"})
+	b.Topic(t, "deadletter", 1, map[string]string{"max.message.bytes": "50000"})
+	b.Deps.MaxBytes = func(topic string) int { return map[string]int{"requests": 100_000, "deadletter": 50_000}[topic] }
+	p := producer(t, b)
+	err := p.Send(t.Context(), msg("requests", "1", []byte(`{}`)), msg("requests", "2", incompressible(120_000)), msg("requests", "3", []byte(`{}`)))
+	require.ErrorIs(t, err, stream.ErrTooLarge)
+	recs := b.Records(t, "requests")
+	require.Len(t, recs, 2)
+	require.NoError(t, p.Send(t.Context(), msg("requests", "4", incompressible(98_000))), "up to the limit it fits")
+
+	for range 20 { // a burst that would be one batch of more than the limit
+		p.Produce(t.Context(), encode(t, b, msg("requests", "5", incompressible(30_000))), func(_ *kgo.Record, err error) { require.NoError(t, err) })
+	}
+	require.NoError(t, p.Flush(t.Context()))
+
+	in := &kgo.Record{Topic: "requests", Value: incompressible(200_000)}
+	require.NoError(t, p.DeadLetter(t.Context(), stream.DeadLetter{Record: in, Class: stream.FaultNotJSON}))
+	require.Less(t, len(b.Records(t, "deadletter")[0].Value), 50_000)
+}
+
+// The broker knows a lower limit than we do: the error is the same one.
+func TestOversizeSaysTheBroker(t *testing.T) {
+	b := streamtest.Start(t)
+	b.Topic(t, "requests", 1, map[string]string{"max.message.bytes": "1000"})
+	require.ErrorIs(t, producer(t, b).Send(t.Context(), msg("requests", "1", incompressible(5000))), stream.ErrTooLarge)
+}
+
+func encode(t *testing.T, b *streamtest.Broker, m stream.Message) *kgo.Record {
+	rec, err := b.Config.Encode(m)
+	require.NoError(t, err)
+	return rec
+}
+
+func TestSendGivesUpWithItsContext(t *testing.T) {
+	b := streamtest.Start(t)
+	b.Topic(t, "requests", 1, nil)
+	fault := b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotLeaderForPartition, Count: -1})
+	p := producer(t, b)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, p.Send(ctx, msg("requests", "1", []byte(`{}`))), stream.ErrUnconfirmed)
+	fault.Remove()
+	require.NoError(t, p.Send(t.Context(), msg("requests", "2", []byte(`{}`))), "the one that was given up takes no other along")
+	require.Len(t, b.Records(t, "requests"), 2)
+}
+
+// Answers get lost, not records: idempotence keeps one of each.
+func TestRetriedProduceIsThereOnce(t *testing.T) {
+	b := streamtest.Start(t)
+	b.Topic(t, "requests", 1, nil)
+	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotEnoughReplicasAfterAppend, Count: 2})
+	require.NoError(t, producer(t, b).Send(t.Context(), msg("requests", "1", []byte(`{}`))))
+	require.Len(t, b.Records(t, "requests"), 1)
+}
+
+// A producer whose id was fenced is replaced, and the next record gets through.
+func TestFencedProducerIsReplaced(t *testing.T) {
+	b := streamtest.Start(t)
+	b.Topic(t, "requests", 1, nil)
+	b.Deps.Registry = prometheus.NewRegistry()
+	p := producer(t, b)
+	require.NoError(t, p.Send(t.Context(), msg("requests", "1", []byte(`{}`))))
+	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.ProducerFenced, Count: 1})
+	_ = p.Send(t.Context(), msg("requests", "2", []byte(`{}`)))
+	require.Eventually(t, func() bool { return p.Send(t.Context(), msg("requests", "3", []byte(`{}`))) == nil }, 10*time.Second, 10*time.Millisecond)
+}
+
+// The trace of the one who asked runs through headers into what is produced downstream. A malformed one is ignored.
+func TestTraceRunsThroughHeaders(t *testing.T) {
+	b := streamtest.Start(t)
+	b.Topic(t, "requests", 1, nil)
+	b.Topic(t, "decisions", 1, nil)
+	spans := tracetest.NewInMemoryExporter()
+	tp := trace.NewTracerProvider(trace.WithSyncer(spans))
+	b.Deps.Tracer, b.Deps.Propagator = tp, propagation.TraceContext{}
+	p := producer(t, b)
+	ctx, root := tp.Tracer("test").Start(t.Context(), "root")
+	require.NoError(t, p.Send(ctx, msg("requests", "1", []byte(`{}`))))
+	root.End()
+	for _, bad := range []string{"", "junk", "00-00000000000000000000000000000000-0000000000000000-00"} {
+		m := msg("requests", "1", []byte(`{}`))
+		m.Headers = []kgo.RecordHeader{{Key: "traceparent", Value: []byte(bad)}}
+		rec := encode(t, b, m)
+		require.NoError(t, b.Client(t).ProduceSync(t.Context(), rec).FirstErr())
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cc := stream.DefaultConsumerConfig("router", "requests")
+	got := make(chan oteltrace.SpanContext, 4)
+	c, err := stream.NewConsumer(b.Config, b.Deps, cc, func(_ context.Context, part *stream.Partition) (stream.Processor, error) {
+		return processor{part, func(_ context.Context, part *stream.Partition, recs []*kgo.Record) error {
+			for _, r := range recs {
+				ctx, span := stream.Span(b.Deps, r)
+				got <- span.SpanContext()
+				if err := p.Send(ctx, msg("decisions", "1", []byte(`{}`))); err != nil {
+					return err
+				}
+				span.End()
+				part.Done(r)
+			}
+			return nil
+		}}, nil
+	})
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() { done <- c.Run(ctx) }()
+	require.Equal(t, root.SpanContext().TraceID(), (<-got).TraceID())
+	for range 3 {
+		require.NotEqual(t, root.SpanContext().TraceID(), (<-got).TraceID())
+	}
+	require.Eventually(t, func() bool { return len(b.Records(t, "decisions")) == 4 }, 5*time.Second, 10*time.Millisecond)
+	cancel()
+	require.NoError(t, <-done)
+	for _, h := range b.Records(t, "decisions")[0].Headers {
+		if h.Key == "traceparent" {
+			require.True(t, strings.HasPrefix(string(h.Value), "00-"+root.SpanContext().TraceID().String()))
+			return
+		}
+	}
+	t.Fatal("no traceparent in the decision")
+}
+
+func TestTwoClientsOfOneNameShareARegistry(t *testing.T) {
+	b := streamtest.Start(t)
+	b.Topic(t, "requests", 1, nil)
+	reg := prometheus.NewRegistry()
+	b.Deps.Registry = reg
+	first, second := producer(t, b), producer(t, b)
+	second.Close()
+	require.NoError(t, first.Send(t.Context(), msg("requests", "1", []byte(`{}`))))
+	families, err := reg.Gather()
+	require.NoError(t, err)
+	names := map[string]bool{}
+	for _, f := range families {
+		names[f.GetName()] = true
+	}
+	require.True(t, names["pointsman_kafka_produce_bytes_total"], "%v", names)
+}
+
+func TestBadSettings(t *testing.T) {
+	for name, change := range map[string]func(*stream.Config){
+		"no brokers":     func(c *stream.Config) { c.Brokers = nil },
+		"no port":        func(c *stream.Config) { c.Brokers = []string{"localhost"} },
+		"prefix":         func(c *stream.Config) { c.Prefix = "a/b" },
+		"compression":    func(c *stream.Config) { c.Compression = "rar" },
+		"half a cert":    func(c *stream.Config) { c.TLS = stream.TLS{Enabled: true, CertFile: "x"} },
+		"sasl mechanism": func(c *stream.Config) { c.SASL.Mechanism = "GSSAPI" },
+		"sasl password":  func(c *stream.Config) { c.SASL = stream.SASL{Mechanism: "PLAIN", User: "u"} },
+		"no such ca":     func(c *stream.Config) { c.TLS = stream.TLS{Enabled: true, CAFile: "/nonexistent"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := stream.DefaultConfig()
+			change(&cfg)
+			_, err := stream.NewProducer(cfg, stream.Deps{}, "test")
+			require.Error(t, err)
+		})
+	}
+}
