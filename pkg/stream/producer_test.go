@@ -180,7 +180,7 @@ func TestTwoClientsOfOneNameShareARegistry(t *testing.T) {
 	for _, f := range families {
 		names[f.GetName()] = true
 	}
-	require.True(t, names["pointsman_kafka_produce_bytes_total"], "%v", names)
+	require.True(t, names["pointsman_kafka_connects_total"], "%v", names)
 }
 
 func TestBadSettings(t *testing.T) {
