@@ -39,7 +39,7 @@ lint: $(BIN)/golangci-lint ## Lint (builds the pinned golangci-lint on first use
 	$(BIN)/golangci-lint run $(PKG)
 
 verify: ## Check formatting, vet, and that every generated file is up to date
-	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$unformatted" ] || { echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; }
+	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go' | xargs ls -d 2>/dev/null)); [ -z "$$unformatted" ] || { echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; }
 	go vet ./...
 	go vet -tags real ./test/...
 	@state() { git diff | sha256sum; git ls-files -z --others --exclude-standard | xargs -0 -r sha256sum; }; \
