@@ -195,6 +195,18 @@ SELECT
 FROM decisions FINAL
 WHERE kind = 'route' AND attempt = 1 AND arrayExists(c -> c LIKE '%history%', reasons);
 
+-- Changes of state whose predecessor is not the one recorded before them: a hole in the log, or two owners at once.
+CREATE VIEW IF NOT EXISTS v_attempt_gaps {{ON_CLUSTER}} AS
+SELECT task_id, attempt, seq, prev_state, recorded_before, state, executor, epoch, at
+FROM
+(
+    SELECT
+        task_id, attempt, seq, toString(attempts.prev_state) AS prev_state, toString(attempts.state) AS state, executor, epoch, at,
+        lagInFrame(toString(attempts.state)) OVER (PARTITION BY task_id, attempt ORDER BY seq) AS recorded_before
+    FROM attempts FINAL
+)
+WHERE prev_state != '' AND recorded_before != '' AND recorded_before != prev_state;
+
 -- Rows as they lie against rows that count. duplicates are repeats not merged yet; none of them is counted anywhere else.
 CREATE VIEW IF NOT EXISTS v_pipeline_health {{ON_CLUSTER}} AS
 SELECT
@@ -221,6 +233,7 @@ CROSS JOIN (SELECT maxOrNull(computed_at) AS computed_at FROM rollup_rev) AS rol
 
 -- +goose Down
 DROP VIEW IF EXISTS v_pipeline_health {{ON_CLUSTER}};
+DROP VIEW IF EXISTS v_attempt_gaps {{ON_CLUSTER}};
 DROP VIEW IF EXISTS v_routed_by_history {{ON_CLUSTER}};
 DROP VIEW IF EXISTS v_rescued {{ON_CLUSTER}};
 DROP VIEW IF EXISTS v_filtered_candidates {{ON_CLUSTER}};

@@ -99,6 +99,7 @@ func TestSummaryAndViews(t *testing.T) {
 		"SELECT count() FROM v_routed_by_history WHERE task_id = 'second' AND has(history_codes, 'history_memory_kill')":                                                                 1,
 		"SELECT count() FROM v_rejections WHERE rejection_code = 'session_budget' AND suggestion = 'wait'":                                                                               1,
 		"SELECT sum(n) FROM v_filtered_candidates WHERE filter_code = 'cluster_unhealthy'":                                                                                               4,
+		"SELECT count() FROM v_attempt_gaps":                                         0,
 		"SELECT sum(rescued) FROM v_misroutes":                                       1,
 		"SELECT sum(under_routed) FROM v_misroutes":                                  2,
 		"SELECT toUInt64(sum(duplicates) + sum(conflicting)) FROM v_pipeline_health": 0,
@@ -106,4 +107,16 @@ func TestSummaryAndViews(t *testing.T) {
 	} {
 		require.Equal(t, want, f.count(query), query)
 	}
+}
+
+func TestAttemptGaps(t *testing.T) {
+	f := setup(t)
+	change := func(seq int, prev, state string) event.Attempt {
+		a := end("t1", 1, state, "", "e", "fp", now)
+		a.Seq, a.Prev = seq, prev
+		return a
+	}
+	f.attempts(0, change(1, "", "awaiting_slot"), change(2, "awaiting_slot", "claimed"), change(3, "claimed", "running"), change(4, "delivering", "succeeded"))
+	require.EqualValues(t, 1, f.count("SELECT count() FROM v_attempt_gaps"))
+	require.EqualValues(t, 1, f.count("SELECT count() FROM v_attempt_gaps WHERE seq = 4 AND recorded_before = 'running' AND prev_state = 'delivering'"))
 }
