@@ -30,7 +30,7 @@ test: ## Run all tests that need nothing but Go (and npm, once)
 	go test -p $(P) -timeout $(TIMEOUT) $(PKG)
 
 test-real: ## Run the tests on real servers (Apache Kafka; skipped without Java and Maven)
-	go test -tags real -p 1 -timeout 30m -v ./test/... | grep -v -E '^(=== (RUN|PAUSE|CONT|NAME)|\?  )'
+	go test -tags real -p 1 -timeout 30m -v $$(grep -rlE '^//go:build .*\breal\b' --include='*_test.go' . | xargs -n1 dirname | sort -u) | grep -v -E '^(=== (RUN|PAUSE|CONT|NAME)|\?  )'
 
 race: ## Run all tests with the race detector
 	go test -race -p $(P) -timeout 40m $(PKG)
