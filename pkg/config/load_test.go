@@ -239,6 +239,8 @@ func TestFaultsInTheFile(t *testing.T) {
 		"syntax":                {"name: [a\n", "sample.yaml:1:"},
 		"not a map":             {"just text\n", "1:1: must be a section, is a single value"},
 		"two documents":         {"name: a\n---\nname: b\n", "3:1: a second document"},
+		"anchor in free form":   {"free: [*nothing]\n", "1:7: free: could not find alias \"nothing\""},
+		"recursive anchor":      {"pools: &x {a: *x}\n", "1:12: pools.a.a: unknown key"},
 		"unknown anchor":        {"name: *nothing\n", "1:7: name: no anchor &nothing before this"},
 		"validation":            {"\nratio: 2\n", "2:8: ratio: must be at most 1, is 2"},
 		"validation in a part":  {"kafka: {brokers: []}\n", "kafka.brokers: name at least one"},

@@ -92,6 +92,9 @@ func (r *reader) scalar(node ast.Node, t reflect.Type, path string) any {
 func (r *reader) anything(node ast.Node, path string) any {
 	var v any
 	if err := yaml.NodeToValue(node, &v); err != nil {
+		if positioned, ok := errors.AsType[yaml.Error](err); ok {
+			err = errors.New(positioned.GetMessage()) // its text is a drawing of several lines
+		}
 		r.fail(node, path, err)
 		return nil
 	}
