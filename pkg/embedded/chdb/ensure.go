@@ -1,23 +1,12 @@
 package chdb
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"context"
-	"crypto/sha256"
-	"crypto/sha512"
-	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -100,137 +89,6 @@ func (f *fetcher) fetch(ctx context.Context) error {
 	return os.Rename(library, f.path())
 }
 
-// npmPack lets npm download the package into dir. npm says nothing of its progress, but what it has
-// got so far lies in its cache, which is put under dir for the time.
-func (f *fetcher) npmPack(ctx context.Context, dir string) (string, error) {
-	npm, err := exec.LookPath("npm")
-	if err != nil {
-		return "", fmt.Errorf("npm is not installed: install Node.js with npm (Debian and Ubuntu: apt-get install npm; Fedora: dnf install npm), or set %s to a libchdb.so of version %s", libraryEnv, libraryVersion)
-	}
-	spec := f.build.pkg + "@" + libraryVersion
-	var stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, npm, "pack", spec, "--silent", "--ignore-scripts", "--cache", filepath.Join(dir, "cache"))
-	cmd.Dir, cmd.Stderr = dir, &stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	stopWatch := f.watch(dir)
-	out, err := cmd.Output()
-	stopWatch()
-	if ctx.Err() != nil {
-		return "", context.Cause(ctx)
-	}
-	if err != nil {
-		return "", fmt.Errorf("`npm pack %s` failed: %w: %s\ncheck the network and npm's registry and proxy settings (`npm ping`), or set %s to a libchdb.so of version %s", spec, err, lastLines(stderr.String()), libraryEnv, libraryVersion)
-	}
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	f.report(f.build.tarballBytes)
-	return filepath.Join(dir, filepath.Base(lines[len(lines)-1])), nil
-}
-
-// watch reports the growth of a folder until its result is called.
-func (f *fetcher) watch(dir string) func() {
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		tick := time.NewTicker(200 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-stop:
-				return
-			case <-tick.C:
-				f.report(min(folderSize(dir), f.build.tarballBytes))
-			}
-		}
-	}()
-	return func() { close(stop); <-stopped }
-}
-
-func folderSize(dir string) (size int64) {
-	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			if info, err := d.Info(); err == nil {
-				size += info.Size()
-			}
-		}
-		return nil
-	})
-	return size
-}
-
-func (f *fetcher) report(done int64) {
-	f.done = max(f.done, done)
-	if f.progress != nil {
-		f.progress(f.done, f.build.tarballBytes+f.build.libraryBytes)
-	}
-}
-
-// unpack checks the package and writes the library out of it, checking that too.
-func (f *fetcher) unpack(ctx context.Context, tarball, library string) error {
-	in, err := os.Open(tarball)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = in.Close() }()
-	sum := sha512.New()
-	if _, err := io.Copy(sum, in); err != nil {
-		return err
-	}
-	if got := base64.StdEncoding.EncodeToString(sum.Sum(nil)); got != f.build.tarballSHA512 {
-		return fmt.Errorf("the package has the wrong checksum: sha512 is %s, must be %s", got, f.build.tarballSHA512)
-	}
-	if _, err := in.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	unzipped, err := gzip.NewReader(in)
-	if err != nil {
-		return fmt.Errorf("unpacking: %w", err)
-	}
-	files := tar.NewReader(unzipped)
-	for {
-		header, err := files.Next()
-		if errors.Is(err, io.EOF) {
-			return errors.New("unpacking: the package holds no libchdb.so")
-		}
-		if err != nil {
-			return fmt.Errorf("unpacking: %w", err)
-		}
-		if filepath.Base(header.Name) == "libchdb.so" && header.Typeflag == tar.TypeReg {
-			return f.write(ctx, files, library)
-		}
-	}
-}
-
-func (f *fetcher) write(ctx context.Context, from io.Reader, library string) error {
-	out, err := os.OpenFile(library, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
-	if err != nil {
-		return err
-	}
-	sum := sha256.New()
-	counted := &counter{ctx: ctx, f: f}
-	_, err = io.CopyBuffer(io.MultiWriter(out, sum, counted), struct{ io.Reader }{from}, make([]byte, 1<<20))
-	err = errors.Join(err, out.Sync(), out.Close())
-	if err != nil {
-		return fmt.Errorf("unpacking: %w", err)
-	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != f.build.librarySHA256 {
-		return fmt.Errorf("the library has the wrong checksum: sha256 is %s, must be %s", got, f.build.librarySHA256)
-	}
-	return nil
-}
-
-// counter reports what passes through it and stops when the context ends.
-type counter struct {
-	ctx context.Context
-	f   *fetcher
-	n   int64
-}
-
-func (c *counter) Write(p []byte) (int, error) {
-	c.n += int64(len(p))
-	c.f.report(c.f.build.tarballBytes + c.n)
-	return len(p), context.Cause(c.ctx)
-}
-
 // lock takes the lock file, waiting for another process that has it. The system drops the lock of a
 // process that dies.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
@@ -252,9 +110,4 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 			return nil, errors.Join(context.Cause(ctx), file.Close())
 		}
 	}
-}
-
-func lastLines(s string) string {
-	lines := strings.Split(strings.TrimSpace(s), "\n")
-	return strings.Join(lines[max(0, len(lines)-5):], "\n")
 }

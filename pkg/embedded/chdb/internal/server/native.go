@@ -15,6 +15,8 @@ import (
 // to the revision that the client asked for. The two differ in what stands before a block and behind
 // a column's type; the data of the columns pass as they are. The client's own codec is used to find
 // where a column ends, not to write it again: it can't write every type that it can read.
+// One thing is lost: at revision 0 the engine writes DateTime('Asia/Tokyo') as DateTime, so a client
+// shows such a column in UTC. The instants are right, and DateTime64 keeps its zone.
 func reframe(w io.Writer, r io.Reader, revision uint64) error {
 	n := newNativeReader(r)
 	var out chproto.Buffer

@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strings"
+	"unicode"
 
 	"github.com/pointsman/pointsman/pkg/embedded/chdb/internal/libchdb"
 )
@@ -75,7 +77,12 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) {
 func (s *Server) greet(w http.ResponseWriter, req *request) {
 	h := w.Header()
 	h.Set("X-ClickHouse-Server-Display-Name", s.cfg.DisplayName)
-	h.Set("X-ClickHouse-Query-Id", req.queryID)
+	h.Set("X-ClickHouse-Query-Id", strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, req.queryID))
 	h.Set("X-ClickHouse-Timezone", s.cfg.Timezone)
 }
 
