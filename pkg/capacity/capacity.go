@@ -74,7 +74,8 @@ type Input struct {
 	Replicas signal.Value
 	// Open counts our own Tasks that wait for this pool or run on it, absent until the topics have been read up to now.
 	Open signal.Value
-	// Running and Queued are the engine's own counts; others may use it too. Absent while it does not answer.
+	// Running and Queued are the engine's own counts; others may use it too. Running is absent while it does not answer,
+	// Queued also when the engine has no queue of its own.
 	Running, Queued signal.Value
 	// Waiting are the newest readings of the engine's queue, oldest first, absent ones included.
 	Waiting []signal.Value

@@ -93,6 +93,7 @@ func TestNext(t *testing.T) {
 		{"stale is not idle", with(idleFor(2*time.Minute), func(in *capacity.Input) {
 			in.Queued = count(0).Aged(t0.Add(time.Hour), time.Second)
 		}), capacity.Hold, 2, capacity.ReasonEngineUnknown},
+		{"an engine without a queue", with(idleFor(2*time.Minute), func(in *capacity.Input) { in.Queued = signal.Missing("test") }), capacity.Drain, 2, capacity.ReasonIdle},
 		{"engine mute for too long", with(idleFor(time.Hour), func(in *capacity.Input) { in.Running = signal.Value{} }), capacity.Drain, 2, capacity.ReasonIdleEngineMute},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/signal"
 )
 
 // Pressure is a raise by queue: this many of the last readings must be above zero.
@@ -67,7 +68,8 @@ func (in Input) reap(now int, openKnown bool) Plan {
 	running, runningKnown := in.Running.Get()
 	queued, queuedKnown := in.Queued.Get()
 	idle := in.Now.Sub(in.LastWork)
-	quiet := runningKnown && queuedKnown
+	// An engine that tells what runs and never had a queue of its own leaves Queued absent; a stale one is another matter.
+	quiet := runningKnown && (queuedKnown || in.Queued.State() == signal.Absent)
 	switch {
 	case running > 0 || queued > 0:
 		return in.keep(now, ReasonEngineBusy, "the engine runs or queues what did not come through our topics")
