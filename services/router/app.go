@@ -22,6 +22,7 @@ import (
 	"github.com/pointsman/pointsman/pkg/history"
 	"github.com/pointsman/pointsman/pkg/lifecycle"
 	"github.com/pointsman/pointsman/pkg/stream"
+	"github.com/pointsman/pointsman/pkg/stream/topicadmin"
 	"github.com/pointsman/pointsman/pkg/telemetry"
 )
 
@@ -34,6 +35,7 @@ type App struct {
 	tracer  trace.Tracer
 	metrics *metrics
 
+	maxBytes     func(topic string) int
 	decider      *decider
 	producer     *stream.Producer
 	signalsReady *telemetry.Gate
@@ -66,6 +68,11 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (_ *App, err
 			err = errors.Join(err, a.Stop(context.WithoutCancel(ctx)))
 		}
 	}()
+	specs, err := topicadmin.Specs()
+	if err != nil {
+		return nil, err
+	}
+	a.maxBytes = topicadmin.MaxBytes(specs)
 	if _, err = tel.ServeAdmin(ctx, a.Group, cfg.Telemetry.Admin); err != nil {
 		return nil, err
 	}
@@ -105,7 +112,7 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (_ *App, err
 
 func (a *App) deps() stream.Deps {
 	return stream.Deps{
-		Log: a.log, Registry: a.tel.Registry, Tracer: a.tel.TracerProvider(), Propagator: a.tel.Propagator(),
+		Log: a.log, Registry: a.tel.Registry, Tracer: a.tel.TracerProvider(), Propagator: a.tel.Propagator(), MaxBytes: a.maxBytes,
 	}
 }
 

@@ -128,7 +128,8 @@ func (p *Parts) batch() chdb.Config {
 		Name: BatchPool, Addr: p.cfg.BatchAddr,
 		Settings: map[string]string{
 			"max_threads": strconv.Itoa(p.cfg.BatchThreads), "max_memory_usage": "2000000000",
-			"max_bytes_before_external_group_by": "100000000", "max_bytes_before_external_sort": "100000000",
+			"max_bytes_before_external_group_by": "80000000", "max_bytes_before_external_sort": "80000000",
+			"max_bytes_ratio_before_external_group_by": "0", "max_bytes_ratio_before_external_sort": "0",
 		},
 	}
 }
