@@ -101,28 +101,50 @@ func (t *Template) Shape(b *Binding, sql string) Shape {
 	return s
 }
 
-// Predicates decodes the conditions that can prune. Those whose values are not in the text, or could not all be kept, are
-// left out.
+// Predicates decodes the conditions that can prune. Left out are those whose values are not in the text, or could not all
+// be kept, and those that do not hold for every reference to their table, since a scan is planned once for all of them.
 func (b *Binding) Predicates(sql string) []Predicate {
-	var out []Predicate
+	type held struct {
+		Predicate
+		refs []int
+	}
+	var all []held
 	for i := range b.t.preds {
 		p := &b.t.preds[i]
-		pred := Predicate{Table: p.table, Column: p.column, Op: p.op}
-		ok := true
-		switch p.op {
-		case IsNull, IsNotNull:
-		case In, NotIn:
-			pred.Value, ok = b.values(sql, p)
-		case like:
-			pred.Op, pred.Value, ok = b.prefix(sql, p)
-		default:
-			pred.Value, ok = b.value(sql, p.slots[0])
+		pred, ok := b.predicate(sql, p)
+		if !ok {
+			continue
 		}
-		if ok && !slices.ContainsFunc(out, func(q Predicate) bool { return equalPredicates(q, pred) }) {
-			out = append(out, pred)
+		k := slices.IndexFunc(all, func(q held) bool { return equalPredicates(q.Predicate, pred) })
+		if k < 0 {
+			k = len(all)
+			all = append(all, held{Predicate: pred})
+		}
+		if !slices.Contains(all[k].refs, p.ref) {
+			all[k].refs = append(all[k].refs, p.ref)
+		}
+	}
+	var out []Predicate
+	for _, h := range all {
+		if len(h.refs) >= b.t.uses[h.Table] {
+			out = append(out, h.Predicate)
 		}
 	}
 	return out
+}
+
+func (b *Binding) predicate(sql string, p *predTemplate) (Predicate, bool) {
+	pred, ok := Predicate{Table: p.table, Column: p.column, Op: p.op}, true
+	switch p.op {
+	case IsNull, IsNotNull:
+	case In, NotIn:
+		pred.Value, ok = b.values(sql, p)
+	case like:
+		pred.Op, pred.Value, ok = b.prefix(sql, p)
+	default:
+		pred.Value, ok = b.value(sql, p.slots[0])
+	}
+	return pred, ok
 }
 
 func equalPredicates(a, b Predicate) bool {
@@ -153,9 +175,6 @@ func (b *Binding) values(sql string, p *predTemplate) (Value, bool) {
 			}
 			list = append(list, v)
 		}
-	}
-	if len(list) == 1 {
-		return ListValue(list), true
 	}
 	return ListValue(list), len(list) > 0
 }

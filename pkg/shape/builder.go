@@ -20,20 +20,13 @@ type builder struct {
 	writes  bool
 	locks   bool
 	partial bool
-	limit   slotRef
-	offset  slotRef
-	found   []scanPred
+	found   []predTemplate
+	refs    map[*source]int
 	ranges  []rangeTemplate
 }
 
-// scanPred is a predicate that holds for one reference to a table.
-type scanPred struct {
-	predTemplate
-	ref *source
-}
-
 func newBuilder(d lex.Dialect) *builder {
-	return &builder{d: d, uses: map[Table]int{}, udfs: map[string]bool{}}
+	return &builder{d: d, uses: map[Table]int{}, udfs: map[string]bool{}, refs: map[*source]int{}}
 }
 
 // reads notes a reference to a physical table.
@@ -82,6 +75,16 @@ func (b *builder) calls(parts []string) {
 	}
 }
 
+// ref numbers the references to tables.
+func (b *builder) ref(s *source) int {
+	n, ok := b.refs[s]
+	if !ok {
+		n = len(b.refs)
+		b.refs[s] = n
+	}
+	return n
+}
+
 // window notes a use of a window function.
 func (b *builder) window(w Window) { b.shape.Windows = append(b.shape.Windows, w) }
 
@@ -101,10 +104,11 @@ func (b *builder) template() *Template {
 			b.shape.OutputColumns = &n.items
 		}
 	}
-	t := &Template{shape: b.shape, limit: b.limit, offset: b.offset}
-	t.shape.HasLimit = b.limit.kind == slotLit
+	t := &Template{shape: b.shape, uses: b.uses}
+	t.limit, t.offset = b.outer.bounds()
+	t.shape.HasLimit = t.limit.kind == slotLit
 	t.shape.Partial = t.shape.Partial || b.partial
-	t.preds = b.settled()
+	t.preds = b.found
 	t.ranges = append(b.ranges, rangesOf(t.preds)...)
 	b.class(&t.shape)
 	return t
@@ -137,33 +141,4 @@ func (b *builder) class(s *Shape) {
 	default:
 		s.Effect = Once
 	}
-}
-
-// settled keeps of the predicates those that hold for every reference to their table, since a table's scan is planned
-// once per statement.
-func (b *builder) settled() []predTemplate {
-	var out []predTemplate
-	for i, p := range b.found {
-		seen := false
-		for _, q := range out {
-			seen = seen || samePred(&q, &p.predTemplate)
-		}
-		if seen {
-			continue
-		}
-		refs := map[*source]bool{}
-		for _, q := range b.found[i:] {
-			if samePred(&q.predTemplate, &p.predTemplate) {
-				refs[q.ref] = true
-			}
-		}
-		if len(refs) >= b.uses[p.table] {
-			out = append(out, p.predTemplate)
-		}
-	}
-	return out
-}
-
-func samePred(a, b *predTemplate) bool {
-	return a.table == b.table && a.column == b.column && a.op == b.op && a.escape == b.escape && slices.Equal(a.slots, b.slots)
 }

@@ -29,9 +29,40 @@ func (p *parser) conjuncts(n *node, lo, hi int, b bounds, not bool, level int) {
 		return
 	}
 	if p.splits(lo, hi, lex.KwOr) {
+		p.oneOf(n, lo, hi, b)
 		return
 	}
 	p.split(n, lo, hi, b, false, level, lex.KwAnd)
+}
+
+// oneOf notes a = 1 OR a = 2 OR a IN (3, 4) as one list: all branches must compare the same column.
+func (p *parser) oneOf(n *node, lo, hi int, b bounds) {
+	branches := &node{}
+	count, start := 0, lo
+	branch := func(end int) {
+		count++
+		from, to := p.unwrap(start, end)
+		p.compare(branches, from, to, bounds{}, false, maxNesting)
+		start = end + 1
+	}
+	p.each(lo, hi, func(i int) bool {
+		if p.connective(i) == lex.KwOr {
+			branch(i)
+		}
+		return len(branches.conds) == count && count < maxFound
+	})
+	if branch(hi); len(branches.conds) != count {
+		return
+	}
+	all := branches.conds[0]
+	all.op, all.slots = In, nil
+	for _, c := range branches.conds {
+		if c.op != Eq && c.op != In || !c.col.equal(all.col) {
+			return
+		}
+		all.slots = append(all.slots, c.slots...)
+	}
+	n.add(all, b, false)
 }
 
 // unwrap takes off brackets around the whole.
@@ -140,6 +171,9 @@ func (p *parser) compare(n *node, lo, hi int, b bounds, not bool, level int) {
 		p.columnFirst(n, col, i, hi, b, not)
 		return
 	}
+	if p.startsWith(n, lo, hi, b, not) {
+		return
+	}
 	c, i, ok := p.constant(lo, hi)
 	if !ok {
 		return
@@ -149,15 +183,34 @@ func (p *parser) compare(n *node, lo, hi int, b bounds, not bool, level int) {
 		return
 	}
 	if col, end, ok := p.column(i+1, hi); ok && end == hi {
-		n.add(cond{col: col, predTemplate: predTemplate{op: op.mirror(), dated: c.dated, slots: c.slots()}}, b, not)
+		n.add(cond{col: col, predTemplate: predTemplate{op: op.mirror(), slots: c.slots()}}, b, not)
 	}
+}
+
+// startsWith reads starts_with(column, 'prefix').
+func (p *parser) startsWith(n *node, lo, hi int, b bounds, not bool) bool {
+	if !p.spells(lo, "starts_with") && !p.spells(lo, "startswith") || p.punct(lo+1) != '(' || int(p.match[lo+1]) != hi-1 {
+		return false
+	}
+	col, i, ok := p.column(lo+2, hi)
+	if !ok || p.punct(i) != ',' || p.tok(i+1).Kind != lex.Literal || i+2 != hi-1 || not {
+		return false
+	}
+	n.add(cond{col: col, predTemplate: predTemplate{op: StartsWith, slots: []uint32{p.tok(i + 1).Slot}}}, b, false)
+	return true
 }
 
 // columnFirst reads what follows a column.
 func (p *parser) columnFirst(n *node, col colRef, i, hi int, b bounds, not bool) {
+	if p.op(i) == "<=>" {
+		if c, end, ok := p.constant(i+1, hi); ok && end == hi && !not {
+			n.add(cond{col: col, predTemplate: predTemplate{op: Eq, slots: c.slots()}}, b, false)
+		}
+		return
+	}
 	if op, ok := comparison(p.op(i)); ok {
 		if c, end, ok := p.constant(i+1, hi); ok && end == hi {
-			n.add(cond{col: col, predTemplate: predTemplate{op: op, dated: c.dated, slots: c.slots()}}, b, not)
+			n.add(cond{col: col, predTemplate: predTemplate{op: op, slots: c.slots()}}, b, not)
 		} else if !not && (op == Ge || op == Gt) {
 			p.since(n, col, i+1, hi)
 		}
@@ -168,6 +221,13 @@ func (p *parser) columnFirst(n *node, col colRef, i, hi int, b bounds, not bool)
 		if p.word(i) == lex.KwNot {
 			not = !not
 			i++
+		}
+		if p.word(i) == lex.KwDistinct && p.word(i+1) == lex.KwFrom {
+			// IS NOT DISTINCT FROM a constant is equality that knows NULL; its negation lets NULL pass.
+			if c, end, ok := p.constant(i+2, hi); ok && end == hi && not {
+				n.add(cond{col: col, predTemplate: predTemplate{op: Eq, slots: c.slots()}}, b, false)
+			}
+			return
 		}
 		if p.word(i) == lex.KwNull && i+1 == hi {
 			n.add(cond{col: col, predTemplate: predTemplate{op: IsNull}}, b, not)
@@ -186,12 +246,12 @@ func (p *parser) columnFirst(n *node, col colRef, i, hi int, b bounds, not bool)
 		}
 		high, end, ok := p.constant(i+1, hi)
 		if ok && end == hi {
-			n.add(cond{col: col, predTemplate: predTemplate{op: Ge, dated: low.dated, slots: low.slots()}}, b, false)
-			n.add(cond{col: col, predTemplate: predTemplate{op: Le, dated: high.dated, slots: high.slots()}}, b, false)
+			n.add(cond{col: col, predTemplate: predTemplate{op: Ge, slots: low.slots()}}, b, false)
+			n.add(cond{col: col, predTemplate: predTemplate{op: Le, slots: high.slots()}}, b, false)
 		}
 	case lex.KwIn:
 		if c, end, ok := p.constants(i+1, hi); ok && end == hi {
-			n.add(cond{col: col, predTemplate: predTemplate{op: In, dated: c.dated, slots: c.list}}, b, not)
+			n.add(cond{col: col, predTemplate: predTemplate{op: In, slots: c.list}}, b, not)
 		}
 	case lex.KwLike:
 		c, end, ok := p.constant(i+1, hi)
@@ -233,106 +293,6 @@ func comparison(op string) (Op, bool) {
 		return Op(op), true
 	}
 	return "", false
-}
-
-// column reads a plain column.
-func (p *parser) column(lo, hi int) (colRef, int, bool) {
-	parts, i := p.path(lo)
-	if len(parts) == 0 || i > hi || p.punct(i) == '(' || p.punct(i) == '[' || p.tok(i).Kind == lex.Literal {
-		return colRef{}, lo, false
-	}
-	k := len(parts) - 1
-	return colRef{parts[:k:k], parts[k]}, i, true
-}
-
-// constant is one value of the text, or several where a list was folded.
-type constant struct {
-	slot  uint32
-	list  []uint32
-	dated bool
-}
-
-func (c constant) slots() []uint32 { return []uint32{c.slot} }
-
-// constant reads a literal: plain, typed, or cast to a date or time.
-func (p *parser) constant(lo, hi int) (constant, int, bool) {
-	i := lo
-	var c constant
-	switch p.word(i) {
-	case lex.KwDate, lex.KwTime, lex.KwTimestamp:
-		c.dated = true
-		i++
-		if p.punct(i) == '(' {
-			return p.converted(c, i, hi)
-		}
-	case lex.KwCast, lex.KwTryCast:
-		if p.punct(i+1) == '(' && p.tok(i+2).Kind == lex.Literal && p.word(i+3) == lex.KwAs && p.dateType(i+4) && p.punct(i+5) == ')' {
-			return constant{slot: p.tok(i + 2).Slot, dated: true}, i + 6, i+6 <= hi
-		}
-		return c, lo, false
-	}
-	if t := p.tok(i); t.Kind == lex.Bare && t.Word == lex.NoWord && p.punct(i+1) == '(' && converts(p.raw(i)) {
-		c.dated = true
-		return p.converted(c, i+1, hi)
-	}
-	if p.tok(i).Kind != lex.Literal || i >= hi {
-		return c, lo, false
-	}
-	c.slot = p.tok(i).Slot
-	i++
-	for p.op(i) == "::" {
-		if !p.dateType(i + 1) {
-			return c, lo, false
-		}
-		c.dated = true
-		i += 2
-	}
-	return c, i, i <= hi
-}
-
-// converted reads ( literal ) behind the name of a type or function.
-func (p *parser) converted(c constant, i, hi int) (constant, int, bool) {
-	if p.tok(i+1).Kind != lex.Literal || p.punct(i+2) != ')' || i+3 > hi {
-		return c, i, false
-	}
-	c.slot = p.tok(i + 1).Slot
-	return c, i + 3, true
-}
-
-func (p *parser) dateType(i int) bool {
-	switch p.word(i) {
-	case lex.KwDate, lex.KwTimestamp:
-		return true
-	}
-	return p.spells(i, "datetime") || p.spells(i, "timestamptz")
-}
-
-// converts names functions that make a date or time of a text and lose nothing of it.
-func converts(name string) bool {
-	switch lower(name) {
-	case "todate", "todatetime", "to_date", "to_timestamp":
-		return true
-	}
-	return false
-}
-
-// constants reads ( constant, .. ).
-func (p *parser) constants(i, hi int) (constant, int, bool) {
-	var c constant
-	if p.punct(i) != '(' || int(p.match[i]) >= hi {
-		return c, i, false
-	}
-	end := int(p.match[i])
-	for i++; i < end; i++ {
-		one, next, ok := p.constant(i, end)
-		if !ok || next < end && p.punct(next) != ',' || len(c.list) >= maxFound {
-			return c, i, false
-		}
-		c.list = append(c.list, one.slot)
-		c.dated = c.dated || one.dated
-		i = next
-	}
-	return c, end + 1, len(c.list) > 0
 }
 
 // since notes col >= now() - INTERVAL n unit, in the spellings of the dialects, for the parameter bucket.

@@ -218,6 +218,9 @@ func (p *parser) call(i int, n *node) {
 	if lo > 0 && p.endsOperand(lo-1) && p.tok(lo-1).Kind != lex.Punct {
 		return // an alias with columns
 	}
+	if p.word(lo-1) == lex.KwOn && p.spells(i, "conflict") {
+		return
+	}
 	parts := make([]string, 0, 2)
 	for k := lo; k <= i; k += 2 {
 		parts = append(parts, p.name(k))

@@ -31,6 +31,7 @@ type join struct {
 	next  int
 	array bool // LATERAL VIEW, ARRAY JOIN, APPLY: columns of the left side are unfolded
 	asof  bool
+	view  bool
 	count bool
 }
 
@@ -83,7 +84,7 @@ func (p *parser) join(i int) (join, bool) {
 			if p.word(k+1) != lex.KwView {
 				return j, false
 			}
-			j.array, j.count = true, false
+			j.array, j.view, j.count = true, true, false
 			j.next = k + 2
 			if p.word(j.next) == lex.KwOuter {
 				j.next++
@@ -123,7 +124,7 @@ func (p *parser) joined(n *node, j join, first int) int {
 	left := len(n.sources)
 	i := j.next
 	if j.array {
-		return p.unfold(n, i)
+		return p.unfold(n, i, j.view)
 	}
 	i = p.factor(n, i)
 	right := len(n.sources)
@@ -168,20 +169,28 @@ func mark(sources []*source) {
 }
 
 // unfold reads LATERAL VIEW f(x) t AS a, b and ARRAY JOIN a AS b. Their columns are not those of a table.
-func (p *parser) unfold(n *node, i int) int {
-	n.sources = append(n.sources, &source{fixed: true, alias: "\x00"})
+func (p *parser) unfold(n *node, i int, view bool) int {
+	src := &source{fixed: true, alias: "\x00"}
+	n.sources = append(n.sources, src)
+	if view {
+		end := p.expr(i, n, inOn)
+		if p.word(end) != lex.KwAs {
+			return end
+		}
+		i, src.closed = end, true
+		for i == end || p.punct(i) == ',' && p.isName(i+1) {
+			if !p.isName(i + 1) {
+				break
+			}
+			src.columns = append(src.columns, p.name(i+1))
+			i += 2
+		}
+		return i
+	}
 	for i < len(p.toks) {
 		end := p.expr(i, n, inOn)
-		if p.word(end) == lex.KwAs {
-			end++
-			for p.isName(end) {
-				end++
-				if p.punct(end) == ',' && p.isName(end+1) && p.punct(end+2) != '(' {
-					end++
-				} else {
-					break
-				}
-			}
+		if p.word(end) == lex.KwAs && p.isName(end+1) {
+			end += 2
 		}
 		if end == i || p.punct(end) != ',' {
 			return end
@@ -239,7 +248,7 @@ func (p *parser) factor(n *node, i int) int {
 		src.table = p.build.reads(parts)
 		p.build.shape.JoinTables++
 	}
-	return p.alias(src, p.suffix(n, src, next))
+	return p.alias(src, p.suffix(src, next))
 }
 
 // bracketed reads ( query ) or ( joined tables ).
@@ -256,7 +265,7 @@ func (p *parser) bracketed(n *node, i int) int {
 			end = max(p.expr(next, nil, inAny), end)
 		}
 		src.node = node
-		return p.alias(src, p.suffix(n, src, end))
+		return p.alias(src, p.suffix(src, end))
 	}
 	p.depth++
 	next := p.from(n, i+1)
@@ -286,171 +295,3 @@ func (p *parser) joinInside(i int) bool {
 	}
 	return false
 }
-
-// suffix reads what may stand between a table and its alias, or behind the alias: time travel, samples, hints.
-func (p *parser) suffix(n *node, src *source, i int) int {
-	for {
-		start := i
-		switch p.word(i) {
-		case lex.KwFor:
-			switch {
-			case p.word(i+1) == lex.KwTimestamp || p.spells(i+1, "version") || p.spells(i+1, "system_time") || p.spells(i+1, "system_version"):
-				i = p.timeTravel(i + 2)
-			}
-		case lex.KwTimestamp:
-			if p.word(i+1) == lex.KwAs && p.word(i+2) == lex.KwOf {
-				i = p.timeTravel(i + 1)
-			}
-		case lex.KwPartition, lex.KwPartitions:
-			if p.punct(i+1) == '(' {
-				i = p.skip(i + 1)
-			}
-		case lex.KwFinal:
-			src.fixed = true // rows are merged after they are read: a condition may not come first
-			i++
-		case lex.KwSample:
-			src.fixed = true
-			i = p.expr(i+1, nil, inOn)
-			if p.word(i) == lex.KwOffset {
-				i = p.expr(i+1, nil, inOn)
-			}
-		case lex.KwTablesample:
-			src.fixed = true
-			i++
-			if p.punct(i) != '(' {
-				i++
-			}
-			if p.punct(i) == '(' {
-				i = p.skip(i)
-			}
-			if p.spells(i, "repeatable") && p.punct(i+1) == '(' {
-				i = p.skip(i + 1)
-			}
-		case lex.KwPivot, lex.KwUnpivot, lex.KwMatchRecognize:
-			src.fixed = true
-			if p.punct(i+1) == '(' {
-				p.expr(i+2, nil, inAny)
-				i = p.skip(i + 1)
-			}
-		case lex.KwUse, lex.KwIgnore:
-			if p.word(i+1) == lex.KwIndex || p.word(i+1) == lex.KwKey {
-				i = p.indexHint(i + 2)
-			}
-		case lex.KwWith:
-			if p.punct(i+1) == '(' {
-				i = p.skip(i + 1)
-			}
-		default:
-			switch {
-			case p.spells(i, "version") && p.word(i+1) == lex.KwAs && p.word(i+2) == lex.KwOf:
-				i = p.timeTravel(i + 1)
-			case p.spells(i, "force") && (p.word(i+1) == lex.KwIndex || p.word(i+1) == lex.KwKey):
-				i = p.indexHint(i + 2)
-			case p.spells(i, "tablet") && p.punct(i+1) == '(':
-				i = p.skip(i + 1)
-			case p.op(i) == "@" && p.isName(i+1):
-				i += 2
-			}
-		}
-		if i == start {
-			return i
-		}
-	}
-}
-
-func (p *parser) indexHint(i int) int {
-	if p.word(i) == lex.KwFor {
-		i += 2
-	}
-	if p.punct(i) == '(' {
-		return p.skip(i)
-	}
-	return i
-}
-
-// timeTravel reads AS OF and its point in time, which is one operand.
-func (p *parser) timeTravel(i int) int {
-	if p.word(i) == lex.KwAs {
-		i++
-	}
-	if p.word(i) == lex.KwOf {
-		i++
-	}
-	if k := p.tok(i); k.Word == lex.KwTimestamp || k.Word == lex.KwDate {
-		i++
-	}
-	for i < len(p.toks) {
-		switch {
-		case p.punct(i) == '(':
-			i = p.skip(i)
-		case p.tok(i).Kind == lex.Literal:
-			i++
-		case p.tok(i).Kind == lex.Bare && p.punct(i+1) == '(':
-			i++
-		case p.op(i) == "-" || p.op(i) == "+" || p.word(i) == lex.KwInterval:
-			i++
-		default:
-			return i
-		}
-	}
-	return i
-}
-
-// alias reads an alias with the names of columns, and what may stand behind it.
-func (p *parser) alias(src *source, i int) int {
-	if p.word(i) == lex.KwWith && p.word(i+1) == lex.KwOrdinality {
-		i += 2
-	}
-	k, ok := p.aliasAt(i)
-	if !ok {
-		return i
-	}
-	if p.word(i) == lex.KwAs {
-		i++
-	}
-	if p.tok(i).Kind == lex.Literal {
-		src.fixed = true
-	} else if p.punct(i) != '(' {
-		src.alias = p.name(i)
-	}
-	if p.punct(k-1) == ')' {
-		src.fixed = true // columns are renamed
-	}
-	return p.suffix(nil, src, k)
-}
-
-// aliasAt says whether an alias stands at i, and where it ends.
-func (p *parser) aliasAt(i int) (int, bool) {
-	as := p.word(i) == lex.KwAs
-	if as {
-		i++
-	}
-	switch t := p.tok(i); {
-	case t.Kind == lex.Quoted, t.Kind == lex.Literal && (as || p.d.MySQLLike()):
-	case t.Kind == lex.Bare && (t.Word == lex.NoWord || as && !reserved[t.Word] || !ends[t.Word] && !reserved[t.Word]):
-	case as && p.punct(i) == '(':
-		return p.skip(i), true
-	default:
-		return i, false
-	}
-	i++
-	if p.punct(i) == '(' {
-		i = p.skip(i)
-	}
-	return i, true
-}
-
-// ends are the words that end an item of FROM where a name could be an alias.
-var ends = func() map[lex.Word]bool {
-	m := map[lex.Word]bool{}
-	for _, w := range []lex.Word{
-		lex.KwLeft, lex.KwRight, lex.KwFull, lex.KwOuter, lex.KwSemi, lex.KwAnti, lex.KwLateral, lex.KwLimit, lex.KwOffset, lex.KwFetch,
-		lex.KwMinus, lex.KwWindow, lex.KwFor, lex.KwSet, lex.KwWhen, lex.KwFinal, lex.KwSample, lex.KwTablesample, lex.KwArray, lex.KwAsof,
-		lex.KwSettings, lex.KwFormat, lex.KwGlobal, lex.KwAny, lex.KwAll, lex.KwPivot, lex.KwUnpivot, lex.KwMatchRecognize, lex.KwApply,
-		lex.KwUse, lex.KwIgnore, lex.KwSort, lex.KwCluster, lex.KwDistribute, lex.KwLock, lex.KwConnect, lex.KwStart, lex.KwInsert,
-		lex.KwPartition, lex.KwTimestamp, lex.KwDo, lex.KwOverwrite, lex.KwEnd,
-	} {
-		m[w] = true
-	}
-	return m
-}()

@@ -29,19 +29,36 @@ func builtin(name string) bool {
 	if builtins()[name] {
 		return true
 	}
-	for _, prefix := range []string{"st_", "pg_", "json_", "jsonb_", "array_", "map_", "regexp_", "regr_", "bitmap_", "hll_", "date_", "str_", "url_", "list_", "xml", "aes_", "try_", "to_", "is_", "arrow_", "approx_", "inet", "uuid_", "bit_", "time_", "string_", "percentile", "group_", "array", "map", "json", "tuple", "todatetime", "toint", "touint", "tofloat", "todecimal", "tostring", "tostartof", "tointerval", "dict", "geo", "h3", "s2", "quantile", "uniq", "visit", "simplejson", "sum", "arg", "any", "hash", "reinterpret", "cut", "extract", "ipv", "bitmap", "rand", "window_"} {
-		if strings.HasPrefix(name, prefix) && prefixed(name, prefix) {
+	for _, family := range families {
+		if strings.HasPrefix(name, family) {
 			return true
 		}
 	}
-	return false
+	return combined(name)
 }
 
-// prefixed admits whole families of engine functions by their prefix, but not names that a user could have made of it.
-func prefixed(name, prefix string) bool {
-	switch prefix {
-	case "st_", "pg_", "jsonb_", "regr_", "bitmap_", "hll_", "aes_":
-		return true
+// families are prefixes that engines keep to themselves.
+var families = []string{"st_", "pg_", "jsonb_", "regr_", "bitmap_", "hll_", "aes_"}
+
+// combinators are what ClickHouse lets stand behind the name of an aggregate.
+var combinators = []string{"if", "array", "map", "state", "merge", "foreach", "distinct", "ordefault", "ornull", "resample", "argmin", "argmax", "simplestate", "mergestate"}
+
+// combined says whether a name is an aggregate with combinators: sumArrayIf.
+func combined(name string) bool {
+	for range 3 {
+		cut := false
+		for _, c := range combinators {
+			if base, ok := strings.CutSuffix(name, c); ok && base != "" {
+				if builtins()[base] {
+					return isAggregate(base) || strings.HasPrefix(base, "quantile") || strings.HasPrefix(base, "uniq") || strings.HasPrefix(base, "group")
+				}
+				name, cut = base, true
+				break
+			}
+		}
+		if !cut {
+			return false
+		}
 	}
 	return false
 }

@@ -19,7 +19,10 @@ type node struct {
 	star     bool
 	// aliases are the names of computed output columns, which ClickHouse lets WHERE use.
 	aliases []string
-	opaque  bool // columns are not what they seem: no condition is taken or passed on
+	renamed bool // output columns are not what they seem: no condition is taken from above
+	opaque  bool // nor from the query itself
+	limit   slotRef
+	offset  slotRef
 }
 
 // source is one item of FROM.
@@ -32,6 +35,7 @@ type source struct {
 	nullable bool // on the side of an outer join that is filled with NULL
 	fixed    bool // columns are renamed, rows sampled or merged: nothing may be pushed
 	columns  []string
+	closed   bool // columns are all that it has
 }
 
 // output is one column of a query's result.
@@ -94,7 +98,8 @@ func (b *builder) push(n *node, above []cond, depth int) {
 			if len(b.found) < maxFound && src.parts != nil {
 				p := c.predTemplate
 				p.table, p.column = src.table, c.col.name
-				b.found = append(b.found, scanPred{p, src})
+				p.ref = b.ref(src)
+				b.found = append(b.found, p)
 			}
 			continue
 		}
@@ -161,10 +166,21 @@ func leaf(n *node) *node {
 	return n
 }
 
+// bounds are the limit and offset of a query's result: its own, or those inside brackets around the whole of it.
+func (n *node) bounds() (limit, offset slotRef) {
+	for k := 0; n != nil && k <= maxNesting; k++ {
+		if n.limited || len(n.kids) != 1 {
+			return n.limit, n.offset
+		}
+		n = n.kids[0]
+	}
+	return slotRef{}, slotRef{}
+}
+
 // below turns a condition on an output column into one on the column it is made of, if rows that fail it can be left out
 // before anything else is done.
 func (n *node) below(c cond) (cond, bool) {
-	if n.limited || n.distinct || n.opaque {
+	if n.limited || n.distinct || n.opaque || n.renamed {
 		return c, false
 	}
 	var col colRef
@@ -220,10 +236,17 @@ func (n *node) resolve(c cond) (*source, bool) {
 				src = s
 			}
 		}
-	case len(n.sources) == 1:
-		src = n.sources[0]
-		if slices.Contains(n.aliases, c.col.name) {
-			return nil, false
+	case slices.Contains(n.aliases, c.col.name):
+		return nil, false
+	default:
+		for _, s := range n.sources {
+			if !s.mayHave(c.col.name) {
+				continue
+			}
+			if src != nil {
+				return nil, false
+			}
+			src = s
 		}
 	}
 	if src == nil || src.fixed {
@@ -236,6 +259,18 @@ func (n *node) resolve(c cond) (*source, bool) {
 		}
 	}
 	return src, true
+}
+
+// mayHave says that a source may have a column. Of a table nothing is known; a query without * has what it selects.
+func (s *source) mayHave(name string) bool {
+	if s.closed {
+		return slices.Contains(s.columns, name)
+	}
+	inner := leaf(s.node)
+	if inner == nil || s.fixed || inner.opaque || len(inner.outs) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(inner.outs, func(o output) bool { return o.star || o.name == name || o.name == "" })
 }
 
 // named says whether a qualifier means this source: its alias, or without one the end of its name.

@@ -135,17 +135,15 @@ func (p *parser) tail(n *node, i int) (*node, int) {
 			i = p.limit(n, i+1)
 		case lex.KwOffset:
 			n.limited = true
-			if top {
-				p.build.offset = p.slot(i + 1)
-			}
+			n.offset = p.slot(i + 1)
 			i = p.expr(i+1, n, inTail)
 			if p.word(i) == lex.KwRow || p.word(i) == lex.KwRows {
 				i++
 			}
 		case lex.KwFetch:
 			n.limited = true
-			if top && p.tok(i+2).Kind == lex.Literal {
-				p.build.limit = p.slot(i + 2)
+			if p.tok(i+2).Kind == lex.Literal {
+				n.limit = p.slot(i + 2)
 			}
 			i = p.expr(i+1, n, inTail)
 		case lex.KwFor:
@@ -194,7 +192,6 @@ func (p *parser) into(i int) int {
 
 // limit reads what stands behind LIMIT: n, n OFFSET m, m,n, ALL, and ClickHouse's n BY columns.
 func (p *parser) limit(n *node, i int) int {
-	top := p.build.depth == 0
 	first, second := p.slot(i), slotRef{}
 	end := p.expr(i, n, inTail)
 	offset := slotRef{}
@@ -209,16 +206,12 @@ func (p *parser) limit(n *node, i int) int {
 	if p.word(end) == lex.KwBy {
 		return p.expr(end+1, n, inTail)
 	}
-	if !top {
-		return end
-	}
-	b := p.build
-	b.limit = first
+	n.limit = first
 	if second.kind != noRef {
-		b.limit, b.offset = second, first
+		n.limit, n.offset = second, first
 	}
 	if offset.kind != noRef {
-		b.offset = offset
+		n.offset = offset
 	}
 	return end
 }

@@ -16,6 +16,7 @@ func (p *parser) fromFirst(i int) (*node, int) {
 	case lex.KwSelect:
 		i = p.selectRest(n, i)
 	case lex.KwInsert:
+		p.build.shape.Statement = Insert
 		for p.word(i) == lex.KwInsert {
 			next := p.insert(i)
 			if next <= i {
@@ -47,13 +48,11 @@ func (p *parser) selectRest(n *node, i int) int {
 			continue
 		case p.word(i) == lex.KwTop && (p.tok(i+1).Kind == lex.Literal || p.punct(i+1) == '('):
 			n.limited = true
-			if p.build.depth == 0 {
-				k := i + 1
-				if p.punct(k) == '(' {
-					k++
-				}
-				p.build.limit = p.slot(k)
+			k := i + 1
+			if p.punct(k) == '(' {
+				k++
 			}
+			n.limit = p.slot(k)
 			i += 2
 			if p.punct(i-1) == '(' {
 				i = p.skip(i - 1)
@@ -104,7 +103,7 @@ func (p *parser) output(n *node, lo, hi int) output {
 			out.col.qual, _ = p.path(lo)
 		}
 		if p.op(hi-1) != "*" {
-			n.opaque = true // * EXCEPT (..) and * REPLACE (..)
+			n.renamed = true // * EXCEPT (..) and * REPLACE (..)
 		}
 		return out
 	}
@@ -191,7 +190,7 @@ func (p *parser) groupBy(n *node, i int) int {
 		}
 		switch p.word(i) {
 		case lex.KwGrouping, lex.KwRollup, lex.KwCube:
-			n.opaque = true // a key may be NULL in the result
+			n.renamed = true // a key may be NULL in the result
 		}
 		i = end
 		if p.punct(i) != ',' {
@@ -200,7 +199,7 @@ func (p *parser) groupBy(n *node, i int) int {
 		i++
 	}
 	if p.word(i) == lex.KwWith {
-		n.opaque = true // WITH ROLLUP
+		n.renamed = true // WITH ROLLUP
 		i = p.expr(i+1, n, inTail)
 	}
 	if p.build.shape.GroupKeys == 0 || p.build.depth == 0 {

@@ -8,10 +8,11 @@ func (p *parser) text() {
 	first := true
 	var class Statement
 	var command string
+	var outer *node
 	for i := 0; i < len(p.toks); {
 		end := p.statement(i)
 		if first {
-			class, command, first = b.shape.Statement, b.shape.Command, false
+			class, command, outer, first = b.shape.Statement, b.shape.Command, b.outer, false
 		} else if b.shape.Statement != class && !reading(b.shape.Statement) {
 			b.writes = b.writes || b.shape.Statement != Set
 		}
@@ -24,7 +25,7 @@ func (p *parser) text() {
 		}
 		i++
 	}
-	b.shape.Statement, b.shape.Command = class, command
+	b.shape.Statement, b.shape.Command, b.outer = class, command, outer
 }
 
 func reading(s Statement) bool { return s == Select || s == Show || s == Explain || s == Set }
@@ -48,7 +49,7 @@ func (p *parser) statement(i int) int {
 	defer func() { p.ctes = p.ctes[:scope] }()
 	switch w := p.word(lead); w {
 	case lex.KwSelect, lex.KwWith, lex.KwValues, lex.KwFrom, lex.KwTable:
-		s.Statement = Select
+		s.Statement = Select // unless the query turns out to feed an INSERT behind it
 		n, end := p.query(i)
 		b.outer = n
 		b.roots = append(b.roots, n)

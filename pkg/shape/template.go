@@ -7,6 +7,8 @@ type Template struct {
 	limit  slotRef
 	offset slotRef
 	preds  []predTemplate
+	// uses counts the references to each table: a predicate that is offered must hold for all of them.
+	uses   map[Table]int
 	ranges []rangeTemplate
 }
 
@@ -26,11 +28,11 @@ const (
 
 // predTemplate is a predicate whose constants are slots.
 type predTemplate struct {
-	table  Table
+	table Table
+	// ref is the reference to the table that the predicate holds for.
+	ref    int
 	column string
 	op     Op
-	// dated says that the constant is written as a date or time.
-	dated  bool
 	slots  []uint32
 	escape slotRef // LIKE .. ESCAPE
 	// hasEscape says that an escape clause was written.

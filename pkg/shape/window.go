@@ -160,7 +160,7 @@ func (p *parser) render(lo, hi int) string {
 	var b strings.Builder
 	for i := lo; i < hi && b.Len() < 200; i++ {
 		t := p.tok(i)
-		if i > lo && t.Kind != lex.Punct && p.punct(i-1) != '(' && p.punct(i-1) != '.' && p.punct(i-1) != '[' || p.punct(i-1) == ',' {
+		if i > lo && (p.punct(i-1) == ',' || t.Kind != lex.Punct && p.punct(i-1) != '(' && p.punct(i-1) != '.' && p.punct(i-1) != '[') {
 			b.WriteByte(' ')
 		}
 		switch t.Kind {

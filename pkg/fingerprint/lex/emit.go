@@ -51,7 +51,7 @@ func (p *pass) emitSemi() {
 	p.mix(';', tagOp)
 	p.tokens++
 	if p.out != nil {
-		p.out.punct(p, ';', 0)
+		p.out.punct(p, ';', p.semiAt)
 	}
 	p.prev = pSemi
 }

@@ -26,7 +26,9 @@ func text(t *rapid.T) string {
 	return strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 24).Draw(t, "pieces"), rapid.SampledFrom([]string{"", " "}).Draw(t, "glue"))
 }
 
-func dialect(t *rapid.T) Dialect { return Dialect(rapid.IntRange(0, int(dialectCount)-1).Draw(t, "dialect")) }
+func dialect(t *rapid.T) Dialect {
+	return Dialect(rapid.IntRange(0, int(dialectCount)-1).Draw(t, "dialect"))
+}
 
 // check holds for every text: it is what the fuzz target and the property run.
 func check(t require.TestingT, s string, d Dialect) {

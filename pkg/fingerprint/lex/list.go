@@ -193,7 +193,7 @@ func (p *pass) setScope(set, clear uint8) {
 }
 
 // semi remembers a semicolon. Only one between two statements counts; the statement behind it starts afresh.
-func (p *pass) semi() {
+func (p *pass) semi(off int) {
 	p.pend &^= pendRow | pendSign
 	for p.lists > 0 {
 		p.closeList()
@@ -206,5 +206,6 @@ func (p *pass) semi() {
 	p.verb, p.verbState = NoWord, 0
 	if p.tokens > 0 {
 		p.pend |= pendSemi
+		p.semiAt = off
 	}
 }

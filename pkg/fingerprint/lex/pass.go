@@ -76,6 +76,7 @@ type pass struct {
 	out        *output
 	signAt     mark
 	signStart  int
+	semiAt     int
 	seed       Key
 	hintA      uint64
 	frames     [maxLists]frame

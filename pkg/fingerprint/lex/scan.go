@@ -43,7 +43,7 @@ func (p *pass) scan() {
 		case cDot:
 			i = p.dot(i)
 		case cSemi:
-			p.semi()
+			p.semi(i)
 			i++
 		case cDollar:
 			i = p.dollar(i)

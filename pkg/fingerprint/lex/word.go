@@ -181,7 +181,9 @@ func (p *pass) keyword(i, j int, w1, w2 uint64, kw Word) int {
 	p.prev = after(kw)
 	switch kw {
 	case KwValues:
-		p.openList(true)
+		if was != pOp && was != pComma { // behind those it is MySQL's function VALUES(column)
+			p.openList(true)
+		}
 	case KwValue:
 		if p.verb == KwInsert || p.verb == KwReplace {
 			if k := p.peek(j); endsOperand[was] && k < len(p.s) && p.s[k] == '(' {

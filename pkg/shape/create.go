@@ -1,0 +1,119 @@
+package shape
+
+import "github.com/pointsman/pointsman/pkg/fingerprint/lex"
+
+// create reads CREATE of anything; tables and views are told with what they are made of.
+func (p *parser) create(i int) int {
+	b := p.build
+	s := &b.shape
+	b.writes = true
+	orReplace, temporary := false, false
+	for {
+		switch p.word(i) {
+		case lex.KwOr, lex.KwExternal, lex.KwGlobal, lex.KwLocal, lex.KwMaterialized, lex.KwRecursive:
+		case lex.KwReplace:
+			orReplace = true
+		case lex.KwTemporary, lex.KwTemp:
+			temporary = true
+		default:
+			if !p.spells(i, "unlogged") && !p.spells(i, "transient") && !p.spells(i, "live") && !p.spells(i, "async") && !p.spells(i, "unique") && !p.spells(i, "bitmap") && !p.spells(i, "fulltext") {
+				goto object
+			}
+		}
+		i++
+	}
+object:
+	object := p.word(i)
+	materialized := p.word(i-1) == lex.KwMaterialized
+	ifNot := p.word(i+1) == lex.KwIf
+	if orReplace || ifNot {
+		s.Effect = Repeatable
+	}
+	switch object {
+	case lex.KwTable, lex.KwView:
+	case lex.KwIndex, lex.KwTrigger, lex.KwPolicy:
+		for ; i < len(p.toks) && p.punct(i) != ';'; i++ {
+			if p.word(i) == lex.KwOn {
+				if parts, next := p.path(i + 1); len(parts) > 0 {
+					b.writesTo(tableOf(parts))
+					return p.end(next)
+				}
+			}
+		}
+		return i
+	default:
+		s.Command = p.command(i-1, 2)
+		return p.end(i)
+	}
+	i = p.ifExists(i + 1)
+	parts, next := p.path(i)
+	if len(parts) == 0 {
+		return p.end(i)
+	}
+	if temporary {
+		b.writes = false
+		s.Effect = SessionEffect
+		s.WriteTables = append(s.WriteTables, tableOf(parts))
+		s.Tables = append(s.Tables, tableOf(parts))
+	} else {
+		b.writesTo(tableOf(parts))
+	}
+	return p.definition(next, object == lex.KwTable && !materialized)
+}
+
+// definition reads columns and properties up to the query that fills what is created.
+func (p *parser) definition(i int, table bool) int {
+	b := p.build
+	for i < len(p.toks) && p.punct(i) != ';' {
+		switch w := p.word(i); {
+		case p.headsQuery(i) && !(w == lex.KwWith && p.punct(i+1) == '(') && (w != lex.KwValues || p.word(i-1) == lex.KwAs) && w != lex.KwFrom:
+			if table {
+				b.shape.Statement = CreateTableAs
+			}
+			n, end := p.query(i)
+			b.outer = n
+			b.roots = append(b.roots, n)
+			i = end
+		case p.punct(i) == '(' || p.punct(i) == '[' || p.punct(i) == '{':
+			if p.word(i+1) == lex.KwLike {
+				p.likened(i + 2)
+			}
+			i = p.skip(i)
+		case w == lex.KwLike || p.spells(i, "clone"):
+			i = p.likened(i + 1)
+		case p.spells(i, "to") && p.isName(i+1) && !table:
+			parts, next := p.path(i + 1)
+			b.writesTo(tableOf(parts))
+			i = next
+		case w == lex.KwAs && p.isName(i+1) && p.punct(i+2) != '(' && table && !p.spells(i-1, "stored"):
+			i = p.likened(i + 1) // ClickHouse copies a definition
+		default:
+			i++
+		}
+	}
+	return i
+}
+
+// likened reads the table that a definition is copied from.
+func (p *parser) likened(i int) int {
+	if p.word(i) == lex.KwTable {
+		i++
+	}
+	parts, next := p.path(i)
+	if len(parts) == 0 {
+		return i
+	}
+	p.build.reads(parts)
+	return next
+}
+
+// ifExists skips IF [NOT] EXISTS.
+func (p *parser) ifExists(i int) int {
+	if p.word(i) == lex.KwIf {
+		i++
+		for p.word(i) == lex.KwNot || p.word(i) == lex.KwExists {
+			i++
+		}
+	}
+	return i
+}

@@ -1,0 +1,128 @@
+package shape
+
+import "github.com/pointsman/pointsman/pkg/fingerprint/lex"
+
+// explain reads EXPLAIN. Only with ANALYZE does it run what it explains.
+func (p *parser) explain(i int) int {
+	b := p.build
+	analyze := false
+	for i < len(p.toks) && !p.headsStatement(i) && p.word(i) != lex.KwCreate || p.punct(i) == '(' && !p.opens[i] {
+		switch p.word(i) {
+		case lex.KwAnalyze, lex.KwAnalyse:
+			analyze = true
+		}
+		if p.punct(i) == '(' {
+			for k := i; k < p.skip(i); k++ {
+				analyze = analyze || p.word(k) == lex.KwAnalyze && !p.falseBehind(k)
+			}
+			i = p.skip(i)
+			continue
+		}
+		i++
+	}
+	if i >= len(p.toks) { // EXPLAIN t
+		if parts := p.lastPath(); len(parts) > 0 {
+			b.reads(parts)
+		}
+		b.shape.Statement = Explain
+		return i
+	}
+	end := p.statement(i)
+	b.shape.Statement = Explain
+	b.shape.Command = "explain"
+	b.shape.Effect = ""
+	if analyze {
+		b.shape.Command = "explain analyze"
+	} else {
+		b.writes, b.locks = false, false
+	}
+	return end
+}
+
+func (p *parser) falseBehind(i int) bool {
+	t := p.tok(i + 1)
+	return t.Word == lex.KwFalse || t.Kind == lex.Literal && (lower(p.raw(i+1)) == "false" || p.raw(i+1) == "0") || p.spells(i+1, "off")
+}
+
+// lastPath reads the qualified name that the text ends with.
+func (p *parser) lastPath() []string {
+	i := len(p.toks) - 1
+	for i >= 2 && p.punct(i-1) == '.' {
+		i -= 2
+	}
+	parts, _ := p.path(i)
+	return parts
+}
+
+// show reads SHOW .. [FROM|IN|FOR] t, which names a table where it shows a part of one.
+func (p *parser) show(i int) int {
+	b := p.build
+	b.shape.Statement = Show
+	ofTable := false
+	for ; i < len(p.toks) && p.punct(i) != ';'; i++ {
+		switch p.word(i) {
+		case lex.KwColumns, lex.KwFields, lex.KwIndex, lex.KwIndexes, lex.KwKeys, lex.KwPartitions, lex.KwBranches, lex.KwBranch, lex.KwTag,
+			lex.KwPartition, lex.KwStats, lex.KwStatistics, lex.KwSnapshots:
+			ofTable = true
+		case lex.KwCreate:
+			if p.word(i+1) == lex.KwTable || p.word(i+1) == lex.KwView || p.word(i+1) == lex.KwMaterialized {
+				ofTable = true
+			}
+		case lex.KwTable, lex.KwView:
+			if p.isName(i+1) && ofTable {
+				return p.shown(i + 1)
+			}
+		case lex.KwFrom, lex.KwIn, lex.KwFor, lex.KwOn:
+			if !ofTable {
+				return p.end(i)
+			}
+			k := i + 1
+			if p.word(k) == lex.KwTable || p.word(k) == lex.KwView {
+				k++
+			}
+			return p.shown(k)
+		case lex.NoWord:
+			if p.spells(i, "tblproperties") || p.spells(i, "tags") || p.spells(i, "tablet") || p.spells(i, "refs") {
+				ofTable = true
+			}
+			if ofTable && p.tok(i).Kind != lex.Literal && (p.word(i-1) == lex.KwPartitions || p.spells(i-1, "tblproperties")) && p.tok(i).Kind != lex.Punct {
+				return p.shown(i)
+			}
+		}
+	}
+	return i
+}
+
+func (p *parser) shown(i int) int {
+	if parts, next := p.path(i); len(parts) > 0 {
+		if (p.word(next) == lex.KwFrom || p.word(next) == lex.KwIn) && p.isName(next+1) && len(parts) == 1 {
+			db, _ := p.path(next + 1)
+			parts = append(db, parts...)
+		}
+		p.build.reads(parts)
+	}
+	return p.end(i)
+}
+
+// describe reads DESCRIBE of a query or a table.
+func (p *parser) describe(i int) int {
+	b := p.build
+	for p.word(i) == lex.KwTable || p.word(i) == lex.KwExtended || p.spells(i, "formatted") || p.spells(i, "output") {
+		i++
+	}
+	if p.headsQuery(i) || p.word(i) == lex.KwInsert || p.word(i) == lex.KwUpdate || p.word(i) == lex.KwDelete {
+		end := p.statement(i)
+		b.shape.Statement, b.shape.Command, b.shape.Effect = Explain, "explain", ""
+		b.writes, b.locks = false, false
+		return end
+	}
+	b.shape.Statement = Show
+	switch p.word(i) {
+	case lex.KwDatabase, lex.KwSchema, lex.KwFunction, lex.KwCatalog:
+		return p.end(i)
+	}
+	if parts, _ := p.path(i); len(parts) > 0 {
+		b.reads(parts)
+	}
+	return p.end(i)
+}
