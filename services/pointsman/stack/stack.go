@@ -111,19 +111,20 @@ func Start(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (_ *Stack,
 		})
 		return nil
 	}
-	prof, err := profiler.New(ctx, cfg.profiler(), tel.For("profiler"))
-	if err := start("profiler", prof, err); err != nil {
-		return nil, err
-	}
-	scale, err := scaler.New(ctx, cfg.scaler(), tel.For("scaler"))
-	if err := start("scaler", scale, err); err != nil {
-		return nil, err
-	}
 	specs, err := topicadmin.Specs()
 	if err != nil {
 		return nil, err
 	}
-	exec, err := executor.New(ctx, cfg.executor(), tel.For("executor"), executor.Options{MaxBytes: topicadmin.MaxBytes(specs)})
+	maxBytes := topicadmin.MaxBytes(specs)
+	prof, err := profiler.New(ctx, cfg.profiler(), tel.For("profiler"))
+	if err := start("profiler", prof, err); err != nil {
+		return nil, err
+	}
+	scale, err := scaler.New(ctx, cfg.scaler(), tel.For("scaler"), scaler.Options{MaxBytes: maxBytes})
+	if err := start("scaler", scale, err); err != nil {
+		return nil, err
+	}
+	exec, err := executor.New(ctx, cfg.executor(), tel.For("executor"), executor.Options{MaxBytes: maxBytes})
 	if err := start("executor", exec, err); err != nil {
 		return nil, err
 	}
