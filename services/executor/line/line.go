@@ -1,6 +1,7 @@
 // Package line is the queue in front of one cluster: a number of slots, and an order for those who wait for one.
 //
-// Higher priority goes first, then whoever came first. A slot belongs to the attempt that holds its Place and comes back with
+// Higher priority goes first, then the lower order number, which is the order in which Tasks came: one that is tried again does
+// not start over behind those that came later. A slot belongs to the attempt that holds its Place and comes back with
 // Leave, which every way out of an attempt calls; nothing here expires, because nothing outlives its process. Cancelling a
 // query needs no slot.
 package line
@@ -16,7 +17,6 @@ type Line struct {
 	slots   int
 	used    int
 	waiting places
-	serial  uint64
 }
 
 // New makes a line with a number of slots.
@@ -26,18 +26,17 @@ func New(slots int) *Line { return &Line{slots: slots} }
 type Place struct {
 	line     *Line
 	priority int
-	serial   uint64
+	order    uint64
 	index    int // in the heap, -1 outside of it
 	granted  chan struct{}
 	left     bool
 }
 
-// Join stands at the end of those of the same priority. The slot may be granted at once.
-func (l *Line) Join(priority int) *Place {
+// Join stands in line. The slot may be granted at once.
+func (l *Line) Join(priority int, order uint64) *Place {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.serial++
-	p := &Place{line: l, priority: priority, serial: l.serial, granted: make(chan struct{})}
+	p := &Place{line: l, priority: priority, order: order, granted: make(chan struct{})}
 	heap.Push(&l.waiting, p)
 	l.grant()
 	return p
@@ -98,7 +97,7 @@ func (p *Place) before(other *Place) bool {
 	if p.priority != other.priority {
 		return p.priority > other.priority
 	}
-	return p.serial < other.serial
+	return p.order < other.order
 }
 
 // places is a heap of those who wait.

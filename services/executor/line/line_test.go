@@ -19,11 +19,30 @@ func granted(p *line.Place) bool {
 	}
 }
 
+// joining numbers those who come, in the order in which they do.
+func joining(l *line.Line) func(priority int) *line.Place {
+	var n uint64
+	return func(priority int) *line.Place {
+		n++
+		return l.Join(priority, n)
+	}
+}
+
+func TestWhoeverIsTriedAgainKeepsItsOrder(t *testing.T) {
+	l := line.New(1)
+	holder := l.Join(0, 1)
+	later, again := l.Join(0, 3), l.Join(0, 2)
+	holder.Leave()
+	require.True(t, granted(again))
+	require.False(t, granted(later))
+}
+
 func TestFirstComeFirstServedWithinAPriority(t *testing.T) {
 	l := line.New(1)
-	holder := l.Join(0)
+	join := joining(l)
+	holder := join(0)
 	require.True(t, granted(holder))
-	a, b, urgent := l.Join(0), l.Join(0), l.Join(5)
+	a, b, urgent := join(0), join(0), join(5)
 	require.Equal(t, []int{2, 3, 1, 0}, []int{a.Position(), b.Position(), urgent.Position(), holder.Position()})
 	holder.Leave()
 	require.True(t, granted(urgent))
@@ -41,11 +60,12 @@ func TestFirstComeFirstServedWithinAPriority(t *testing.T) {
 // TestTheNinthIsAdmitted is case P8: slots of attempts that went away while they waited must come back.
 func TestTheNinthIsAdmitted(t *testing.T) {
 	l := line.New(8)
+	join := joining(l)
 	var holders []*line.Place
 	for range 8 {
-		holders = append(holders, l.Join(0))
+		holders = append(holders, join(0))
 	}
-	gone, ninth := l.Join(0), l.Join(0)
+	gone, ninth := join(0), join(0)
 	gone.Leave() // cancelled while it waited
 	require.False(t, granted(ninth))
 	holders[3].Leave()
@@ -68,7 +88,7 @@ func TestLine(t *testing.T) {
 				in = slices.Delete(in, k, k+1)
 			} else {
 				priority := rapid.IntRange(0, 2).Draw(t, "priority")
-				in = append(in, member{l.Join(priority), priority, i})
+				in = append(in, member{l.Join(priority, uint64(i)), priority, i})
 			}
 			_, used, waiting := l.Load()
 			require.LessOrEqual(t, used, slots)

@@ -1,0 +1,210 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/pointsman/pointsman/pkg/engine"
+	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/ledger"
+	"github.com/pointsman/pointsman/pkg/lifecycle"
+	"github.com/pointsman/pointsman/pkg/stream"
+	"github.com/pointsman/pointsman/pkg/telemetry"
+	"github.com/pointsman/pointsman/services/executor/result"
+	"github.com/pointsman/pointsman/services/executor/watch"
+)
+
+// App is the executor.
+type App struct {
+	*lifecycle.Group
+	cfg     Config
+	log     *slog.Logger
+	tracer  trace.Tracer
+	deps    stream.Deps
+	owner   string // unique per process start
+	hooks   Hooks
+	metrics *metrics
+
+	clusters map[string]*cluster
+	producer *stream.Producer
+	consumer *stream.Consumer
+	watch    *watch.Watch
+	results  *result.Store
+	ready    *telemetry.Gate
+	// leftovers are queries of attempts that were let go: they are read to their end, or to the client's.
+	leftovers sync.WaitGroup
+	arrivals  atomic.Uint64
+}
+
+// Options are what a process that holds several services, or a test, hands in.
+type Options struct {
+	// Engines replaces the clients of the configured engines, by name.
+	Engines map[string]engine.Engine
+	// MaxBytes says how large a record of a topic may be, see stream.Deps.
+	MaxBytes func(topic string) int
+	Hooks    Hooks
+	// Dialer replaces the network to Kafka, in tests.
+	Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// Run is the whole service in a process of its own.
+func Run(ctx context.Context, cfg Config) error {
+	tel, err := telemetry.New(ctx, cfg.Telemetry, telemetry.Options{Service: group})
+	if err != nil {
+		return err
+	}
+	app, err := New(ctx, cfg, tel, Options{})
+	if err == nil {
+		err = lifecycle.Run(ctx, app)
+	}
+	return errors.Join(err, tel.Stop(context.WithoutCancel(ctx)))
+}
+
+// stopMargin is what stopping takes besides the grace of running attempts.
+const stopMargin = 10 * time.Second
+
+// New wires the executor. On an error it stops what it has opened.
+func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry, opts Options) (_ *App, err error) {
+	cfg.Group.Group, cfg.Group.Topics = group, []string{event.TopicDecisions}
+	a := &App{
+		Group: lifecycle.NewGroup(lifecycle.Options{
+			StopTimeout: cfg.Attempts.Grace + stopMargin, TotalTimeout: cfg.Attempts.Grace + 2*stopMargin,
+		}),
+		cfg: cfg, log: tel.Log, tracer: tel.Tracer("github.com/pointsman/pointsman/services/executor"), hooks: opts.Hooks,
+		deps: stream.Deps{
+			Log: tel.Log, Registry: tel.Registry, Tracer: tel.TracerProvider(), Propagator: tel.Propagator(),
+			Dialer: opts.Dialer, MaxBytes: opts.MaxBytes,
+		},
+		metrics: newMetrics(tel.Registry), clusters: map[string]*cluster{},
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.Stop(context.WithoutCancel(ctx)))
+		}
+	}()
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	a.owner = host + "/" + ulid.Make().String()
+	if _, err = tel.ServeAdmin(ctx, a.Group, cfg.Telemetry.Admin); err != nil {
+		return nil, err
+	}
+	if a.results, err = result.Open(result.Config{
+		Folder: cfg.Results.Folder, InlineBytes: int64(cfg.Results.Inline), MaxBytes: int64(cfg.Results.Max), Keep: cfg.Results.Keep,
+	}); err != nil {
+		return nil, err
+	}
+	if a.producer, err = stream.NewProducer(cfg.Kafka, a.deps, group); err != nil {
+		return nil, err
+	}
+	a.OnStop("producer", func(ctx context.Context) error {
+		defer a.producer.Close()
+		return a.producer.Flush(ctx)
+	})
+	if err = a.openClusters(opts.Engines); err != nil {
+		return nil, err
+	}
+	a.watch = watch.New(tel.Log, cfg.Attempts.SignalAge)
+	if a.consumer, err = stream.NewConsumer(cfg.Kafka, a.deps, cfg.Group, a.assign); err != nil {
+		return nil, err
+	}
+	a.health(tel)
+	return a, nil
+}
+
+// openClusters opens the configured engines. They are closed after the attempts have been let go: closing drops queries
+// without killing them.
+func (a *App) openClusters(given map[string]engine.Engine) error {
+	a.OnStop("queries that were let go", func(ctx context.Context) error {
+		done := make(chan struct{})
+		go func() {
+			a.leftovers.Wait()
+			close(done)
+		}()
+		select {
+		case <-done:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
+	for _, cfg := range a.cfg.Engines {
+		c, err := func() (*cluster, error) {
+			if e, ok := given[cfg.Name]; ok {
+				return newCluster(cfg, e), nil
+			}
+			return openCluster(cfg)
+		}()
+		if err != nil {
+			return fmt.Errorf("opening engines: %w", err)
+		}
+		a.clusters[cfg.Name] = c
+		a.metrics.line(cfg.Name, c.line)
+		a.Close("engine "+cfg.Name, c.engine.Close)
+	}
+	return nil
+}
+
+// Start sets the executor going. The consumer comes last, so that it is stopped first.
+func (a *App) Start(ctx context.Context) error {
+	a.Go(ctx, "signals", func(ctx context.Context) error { return a.watch.Run(ctx, a.cfg.Kafka, a.deps) })
+	a.Go(ctx, "result sweeper", a.sweep)
+	a.Go(ctx, "consumer", a.consume)
+	return nil
+}
+
+func (a *App) consume(ctx context.Context) error {
+	err := a.consumer.Run(ctx)
+	if errors.Is(err, stream.ErrFenced) {
+		err = errors.Join(lifecycle.ErrFenced, err)
+	}
+	return err
+}
+
+// sweep removes expired results from time to time.
+func (a *App) sweep(ctx context.Context) error {
+	t := time.NewTicker(a.cfg.Results.Sweep)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case now := <-t.C:
+			n, err := a.results.Sweep(now)
+			if err != nil {
+				a.log.WarnContext(ctx, "sweeping results", telemetry.Err(err))
+			}
+			if n > 0 {
+				a.log.InfoContext(ctx, "removed expired results", "files", n)
+			}
+		}
+	}
+}
+
+func (a *App) guard() ledger.Guard {
+	return ledger.Guard{Leave: a.cfg.Attempts.GuardLeave, Settle: a.cfg.Attempts.GuardSettle}
+}
+
+// maxBytes is how large a record of a topic may be.
+func (a *App) maxBytes(topic string) int {
+	if a.deps.MaxBytes != nil {
+		if n := a.deps.MaxBytes(topic); n > 0 {
+			return n
+		}
+	}
+	return defaultMaxBytes
+}
+
+// defaultMaxBytes is a broker's own limit, where nothing is said of a topic.
+const defaultMaxBytes = 1_000_012

@@ -1,0 +1,149 @@
+package executor
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/pointsman/pointsman/pkg/config"
+	"github.com/pointsman/pointsman/pkg/stream"
+	"github.com/pointsman/pointsman/pkg/telemetry"
+)
+
+// group is the executor's consumer group.
+const group = "executor"
+
+// Config is the configuration of the executor.
+type Config struct {
+	Telemetry telemetry.Config      `yaml:"telemetry"`
+	Kafka     stream.Config         `yaml:"kafka"`
+	Group     stream.ConsumerConfig `yaml:"group"`
+	Engines   []EngineConfig        `yaml:"engines" doc:"The clusters that attempts can run on, by the names that decisions give them."`
+	Attempts  AttemptConfig         `yaml:"attempts"`
+	Results   ResultConfig          `yaml:"results"`
+}
+
+// EngineConfig is one cluster.
+type EngineConfig struct {
+	Name     string        `yaml:"name" doc:"The cluster's name in decisions and signals."`
+	Kind     string        `yaml:"kind" doc:"The kind of engine: clickhouse."`
+	URL      string        `yaml:"url" doc:"Where it is: http://host:8123, https://host:8443, clickhouse://host:9000 or clickhouses://host:9440; several hosts are separated by commas."`
+	User     string        `yaml:"user" doc:"User that queries run as."`
+	Password config.Secret `yaml:"password" doc:"The user's password."`
+	Database string        `yaml:"database" doc:"Database of queries that name no schema."`
+	Slots    int           `yaml:"slots" doc:"Most attempts that this process runs there at once; further ones wait in line."`
+	Canary   string        `yaml:"canary" doc:"Statement that proves that the storage answers; SELECT 1 touches none."`
+	Limits   Limits        `yaml:"limits" doc:"Limits and settings of every query."`
+	// Resources refine Limits for decisions that name a resource profile.
+	Resources map[string]Limits `yaml:"resources" doc:"Limits and settings by resource profile; what a profile leaves out is taken from limits."`
+}
+
+// Limits are what an engine enforces for one query.
+type Limits struct {
+	MaxMemory    config.ByteSize   `yaml:"maxMemory" doc:"Memory that one query may take; 0 leaves it to the engine."`
+	MaxExecution time.Duration     `yaml:"maxExecution" doc:"Longest that one query may run; 0 means until its Task's deadline."`
+	Settings     map[string]string `yaml:"settings" doc:"Engine settings sent with every query."`
+}
+
+// AttemptConfig is how attempts are made and made again.
+type AttemptConfig struct {
+	MaxAttempts   int           `yaml:"maxAttempts" doc:"Most attempts of one Task, on all clusters together."`
+	MaxRetries    int           `yaml:"maxRetries" doc:"Most attempts in a row on one target after its first."`
+	BackoffFirst  time.Duration `yaml:"backoffFirst" doc:"Wait before the first retry on a target; it doubles, with jitter."`
+	BackoffMax    time.Duration `yaml:"backoffMax" doc:"Longest wait before a retry."`
+	CapacityWait  time.Duration `yaml:"capacityWait" doc:"Longest that an attempt waits for a sleeping pool before the Task is routed anew."`
+	SignalAge     time.Duration `yaml:"signalAge" doc:"How old a signal may be to say that a pool sleeps; an older one counts as unknown, and the pool is tried."`
+	GuardLeave    time.Duration `yaml:"guardLeave" doc:"How long after its claim a submission may leave. All executors of a group need the same value."`
+	GuardSettle   time.Duration `yaml:"guardSettle" doc:"How long a submission that has left may take until a look-up sees it. All executors of a group need the same value."`
+	LookUpTimeout time.Duration `yaml:"lookUpTimeout" doc:"How long an engine that does not answer is asked for a read of unknown fate before it is taken for gone. A write is asked for until its deadline."`
+	StopTimeout   time.Duration `yaml:"stopTimeout" doc:"How long a stop waits until the engine says that a query is gone."`
+	SeenAfter     time.Duration `yaml:"seenAfter" doc:"How long a submission goes unanswered until the engine is asked whether it runs."`
+	Grace         time.Duration `yaml:"grace" doc:"How long running attempts may finish when the process ends or a partition moves; after that they are left to the next owner."`
+}
+
+// ResultConfig is where results lie.
+type ResultConfig struct {
+	Folder string          `yaml:"folder" doc:"Folder for result files; intake serves them from there."`
+	Inline config.ByteSize `yaml:"inline" doc:"Largest result that is carried in the outcome itself."`
+	Max    config.ByteSize `yaml:"max" doc:"Size at which a result is cut short."`
+	Keep   time.Duration   `yaml:"keep" doc:"How long a result file is kept."`
+	Sweep  time.Duration   `yaml:"sweep" doc:"How often expired files are removed."`
+}
+
+// Default is the configuration of a process that says nothing but which engines there are.
+func Default() Config {
+	g := stream.DefaultConsumerConfig(group, "decisions")
+	return Config{
+		Telemetry: telemetry.Default("127.0.0.1:9403"),
+		Kafka:     stream.DefaultConfig(),
+		Group:     g,
+		Attempts: AttemptConfig{
+			MaxAttempts: 6, MaxRetries: 2, BackoffFirst: 200 * time.Millisecond, BackoffMax: 10 * time.Second,
+			CapacityWait: 2 * time.Minute, SignalAge: 30 * time.Second, GuardLeave: 5 * time.Second, GuardSettle: time.Second,
+			LookUpTimeout: 3 * time.Second, StopTimeout: 10 * time.Second, SeenAfter: 150 * time.Millisecond, Grace: 5 * time.Second,
+		},
+		Results: ResultConfig{Folder: "results", Inline: config.MiB, Max: 1024 * config.MiB, Keep: 24 * time.Hour, Sweep: time.Minute},
+	}
+}
+
+// SetDefaults fills in what an engine of the list leaves out.
+func (c *EngineConfig) SetDefaults() {
+	c.Kind, c.User, c.Slots = "clickhouse", "default", 8
+}
+
+// Validate checks one engine.
+func (c EngineConfig) Validate() error {
+	switch {
+	case c.Name == "":
+		return config.Invalid("name", "is missing")
+	case c.Kind != "clickhouse":
+		return config.Invalid("kind", "%q is not a kind of engine that is built in; clickhouse is", c.Kind)
+	case c.Slots < 1:
+		return config.Invalid("slots", "must be at least 1, is %d", c.Slots)
+	}
+	if _, err := c.clickhouse(); err != nil {
+		return config.Invalid("url", "%w", err)
+	}
+	return nil
+}
+
+// Validate checks what no section can see alone.
+func (c Config) Validate() error {
+	seen := map[string]bool{}
+	for i, e := range c.Engines {
+		if seen[e.Name] {
+			return config.Invalid(fmt.Sprintf("engines[%d].name", i), "%q is the name of another engine too", e.Name)
+		}
+		seen[e.Name] = true
+	}
+	return nil
+}
+
+// Validate checks the section.
+func (c AttemptConfig) Validate() error {
+	switch {
+	case c.MaxAttempts < 1:
+		return config.Invalid("maxAttempts", "must be at least 1, is %d", c.MaxAttempts)
+	case c.MaxRetries < 0:
+		return config.Invalid("maxRetries", "must not be negative, is %d", c.MaxRetries)
+	case c.BackoffFirst <= 0 || c.BackoffMax < c.BackoffFirst:
+		return config.Invalid("backoffMax", "must be at least backoffFirst, and both above 0")
+	case c.GuardLeave <= 0 || c.GuardSettle <= 0:
+		return config.Invalid("guardLeave", "and guardSettle must be above 0")
+	case c.CapacityWait <= 0 || c.LookUpTimeout <= 0 || c.StopTimeout <= 0 || c.SeenAfter <= 0 || c.Grace < 0:
+		return config.Invalid("capacityWait", "and lookUpTimeout, stopTimeout and seenAfter must be above 0, grace not below")
+	}
+	return nil
+}
+
+// Validate checks the section.
+func (c ResultConfig) Validate() error {
+	switch {
+	case c.Folder == "":
+		return config.Invalid("folder", "is missing")
+	case c.Inline < 0 || c.Max <= 0:
+		return config.Invalid("max", "must be above 0, and inline not below")
+	case c.Keep <= 0 || c.Sweep <= 0:
+		return config.Invalid("keep", "and sweep must be above 0")
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pointsman/pointsman/pkg/attempt"
+	"github.com/pointsman/pointsman/pkg/engine"
+	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/failure"
+	"github.com/pointsman/pointsman/services/executor/result"
+)
+
+// stored is how reading a result went.
+type stored struct {
+	result *event.Result
+	sink   *result.Sink
+	stats  event.Stats
+	err    error // the engine's
+	local  error // ours: disk full, or a value that can't be encoded
+}
+
+// deliver stores the rows.
+func (y *try) deliver(ctx context.Context) attempt.Event {
+	s := y.running
+	a := <-s.answered // follow has put it back
+	inline := int64(y.p.app.inlineLimit())
+	y.p.app.leftovers.Go(func() {
+		defer close(s.ended)
+		s.stored <- y.store(s, a.rows, inline)
+	})
+	select {
+	case r := <-s.stored:
+		<-s.ended
+		y.times.done = time.Now()
+		y.engine = r.stats
+		switch {
+		case r.local != nil:
+			f := failure.Of(failure.Internal, "storing the result: "+r.local.Error())
+			y.failure = &f
+			return attempt.DeliveryFailed
+		case r.err != nil:
+			return y.failed(r.err)
+		}
+		y.result, y.sink = r.result, r.sink
+		return attempt.Delivered
+	case <-y.t.cancelled:
+		return attempt.CancelWished
+	case <-y.late.C:
+		return attempt.DeadlinePassed
+	case <-ctx.Done():
+		return attempt.Abandoned
+	}
+}
+
+// store reads the rows to their end, or to the size cap. Of a query that was let go nothing is stored, and it is read on so
+// that the engine is not held up.
+func (y *try) store(s *submission, rows engine.Rows, inline int64) (out stored) {
+	sink := y.p.app.results.New(y.id, rows.Columns(), inline)
+	defer func() {
+		if out.result == nil {
+			sink.Discard()
+		}
+	}()
+	full := false
+	for !full && rows.Next() {
+		if s.letGo.Load() {
+			continue
+		}
+		values, err := rows.Values()
+		if err == nil {
+			full, err = sink.Add(values)
+		}
+		if err != nil {
+			var e *engine.Error
+			if errors.As(err, &e) {
+				out.err = err
+			} else {
+				out.local = err
+			}
+			_ = rows.Close()
+			return out
+		}
+	}
+	out.err = rows.Err()
+	_ = rows.Close() // ends a query that was cut short
+	out.stats = rows.Stats()
+	if out.err != nil || s.letGo.Load() {
+		return out
+	}
+	if out.result, out.local = sink.Finish(time.Now()); out.local != nil {
+		out.result = nil
+	}
+	out.sink = sink
+	return out
+}

@@ -1,0 +1,201 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/pointsman/pointsman/pkg/attempt"
+	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/failure"
+	"github.com/pointsman/pointsman/pkg/ledger"
+	"github.com/pointsman/pointsman/pkg/stream"
+	"github.com/pointsman/pointsman/pkg/telemetry"
+)
+
+// writeEnd fixes how the attempt ended, reads it back, and publishes what the ledger says. What follows is in y.next.
+func (y *try) writeEnd(ctx context.Context) error {
+	y.p.app.hooks.at(ctx, StepEnding, y.id)
+	final, end := y.conclude(ctx)
+	y.p.app.metrics.attempts.WithLabelValues(y.target.Cluster, string(y.state)).Inc()
+	if final != nil {
+		return y.t.endAttempt(ctx, y, *final)
+	}
+	note, err := encodeNote(end)
+	if err != nil {
+		return err
+	}
+	entry, err := y.t.write(ctx, ledger.Record{Key: y.id, TaskID: y.t.id, Attempt: y.number, Deadline: y.t.deadline(), Payload: note})
+	if err != nil {
+		return err
+	}
+	if !entry.Verdict.Accepted {
+		return fmt.Errorf("ending %s: %w (%s)", y.id, errAgain, entry.Verdict.Reason)
+	}
+	y.p.app.hooks.at(ctx, StepEnded, y.id)
+	last := &y.t.tried[len(y.t.tried)-1]
+	last.ending = end
+	if err := y.t.publishEnding(ctx, y.number, *end); err != nil {
+		return err
+	}
+	y.next = y.t.after(*last)
+	return nil
+}
+
+// conclude says whether the Task ends with this attempt, or what follows it.
+func (y *try) conclude(ctx context.Context) (*event.Outcome, *ending) {
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	switch y.state {
+	case attempt.Succeeded:
+		o := y.t.outcome(event.Succeeded, y)
+		o.Result = y.result
+		return &o, nil
+	case attempt.Cancelled:
+		o := y.t.withdrawn(y.t.cancelWish())
+		y.t.attach(&o, y)
+		return &o, nil
+	case attempt.TimedOut:
+		o := y.t.expired()
+		y.t.attach(&o, y)
+		return &o, nil
+	}
+	f := y.failure
+	if f == nil {
+		internal := failure.Of(failure.Internal, "the attempt ended as "+string(y.state)+" and nobody said why")
+		f = &internal
+	}
+	y.p.app.metrics.failures.WithLabelValues(y.target.Cluster, f.Class).Inc()
+	remedy, why, next := y.remedy(failure.Class(f.Class))
+	y.p.app.metrics.remedies.WithLabelValues(string(remedy)).Inc()
+	y.log.InfoContext(ctx, "an attempt failed", "state", string(y.state), telemetry.KeyClass, f.Class, "code", f.Code, "remedy", string(remedy),
+		telemetry.KeyReason, why, "message", f.Message)
+	if remedy == event.RemedyFail {
+		o := y.t.outcome(event.Failed, y)
+		if f.Class == string(failure.Timeout) && !y.t.now().Before(y.t.deadline()) {
+			o.Status = event.Expired // the engine's limit was the Task's deadline
+		}
+		o.Failure = f
+		return &o, nil
+	}
+	stats := y.stats()
+	end := &ending{
+		State: y.state, Prev: y.prev, At: now, Target: y.target, Failure: f, Remedy: remedy, Why: why, Next: next, Stats: &stats, Claimed: y.claimed,
+		Fallbacks: y.t.fallbacks,
+	}
+	if remedy == event.RemedyRetry {
+		end.DelayMs = y.p.app.cfg.Attempts.retryDelay(y.t.inARow(y.target)).Milliseconds()
+	}
+	return nil, end
+}
+
+// remedy fits the class's advice to what the Task has left.
+func (y *try) remedy(c failure.Class) (r event.Remedy, why string, next *event.Target) {
+	advice := failure.Advise(failure.Situation{Class: c, ReadOnly: y.t.current.ReadOnly, Reach: y.reach})
+	options := y.t.candidates(y.target, c)
+	r, why = failure.Choose(advice, failure.Left{
+		Attempts:  y.p.app.cfg.Attempts.MaxAttempts - len(y.t.tried),
+		Retries:   y.p.app.cfg.Attempts.MaxRetries + 1 - y.t.inARow(y.target),
+		Fallbacks: len(options),
+	})
+	if r == event.RemedyFailover {
+		next = &options[0]
+	}
+	return r, why, next
+}
+
+// candidates are the fallbacks of the decision that may still be tried: known here, not failed before, and not on the cluster
+// that is down.
+func (t *task) candidates(failed event.Target, c failure.Class) []event.Target {
+	excluded := append(t.excluded(), failed)
+	return slices.DeleteFunc(slices.Clone(t.fallbacks), func(f event.Target) bool {
+		down := (c == failure.ClusterDown || c == failure.EngineStart) && f.Cluster == failed.Cluster
+		return down || t.p.app.clusters[f.Cluster] == nil || slices.Contains(excluded, f)
+	})
+}
+
+// inARow counts the last attempts on the same target.
+func (t *task) inARow(target event.Target) int {
+	n := 0
+	for i := len(t.tried) - 1; i >= 0 && t.tried[i].target == target; i-- {
+		n++
+	}
+	return n
+}
+
+// endAttempt ends the Task with an attempt.
+func (t *task) endAttempt(ctx context.Context, y *try, o event.Outcome) error {
+	payload, err := event.Marshal(o)
+	if err != nil {
+		return err
+	}
+	if o.Result != nil && len(payload) > t.p.app.outcomeLimit() {
+		if err := y.sink.ToFile(o.Result, time.Now()); err != nil {
+			return err
+		}
+		if payload, err = event.Marshal(o); err != nil {
+			return err
+		}
+	}
+	return t.end(ctx, y.id, y.number, payload, y.endOf(o))
+}
+
+// endTask ends a Task that has no open attempt: a rejection, a cancel or an expiry between attempts. Its record stands under
+// the number 0, since it is no attempt's end.
+func (t *task) endTask(ctx context.Context, o event.Outcome) error {
+	payload, err := event.Marshal(o)
+	if err != nil {
+		return err
+	}
+	return t.end(ctx, ledger.AttemptKey(t.id, 0), 0, payload, nil)
+}
+
+// end writes the final record and publishes whichever final record stands.
+func (t *task) end(ctx context.Context, key string, number int, payload []byte, last *event.Attempt) error {
+	entry, err := t.write(ctx, ledger.Record{
+		Key: key, TaskID: t.id, Attempt: number, Deadline: t.deadline(), Final: true, Payload: payload,
+	})
+	if err != nil {
+		return err
+	}
+	if !entry.Verdict.Accepted {
+		return fmt.Errorf("ending %s: %w (%s)", key, errAgain, entry.Verdict.Reason)
+	}
+	t.p.app.hooks.at(ctx, StepEnded, key)
+	return t.emit(ctx, entry.Payload, key, last)
+}
+
+// write appends an end and reads it back, however long that takes while the partition is ours.
+func (t *task) write(ctx context.Context, r ledger.Record) (stream.Entry, error) {
+	var entry stream.Entry
+	var refused error
+	err := t.p.app.persist(ctx, "writing the end of "+r.Key, func(ctx context.Context) (err error) {
+		entry, err = t.ledger.End(ctx, r)
+		if errors.Is(err, stream.ErrTooLarge) || errors.Is(err, stream.ErrLeaseLost) {
+			refused = err
+			return nil
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return entry, fmt.Errorf("%w: %w", errLetGo, err)
+	case errors.Is(refused, stream.ErrLeaseLost), entry.Verdict.Lost():
+		return entry, errLetGo
+	}
+	return entry, refused
+}
+
+// inlineLimit is how large an inline result may be so that its Outcome fits into both topics that carry it.
+func (a *App) inlineLimit() int {
+	return min(int(a.cfg.Results.Inline), a.outcomeLimit()-outcomeRoom)
+}
+
+// outcomeRoom is what an Outcome takes besides its rows: names of tables, reasons, estimates.
+const outcomeRoom = 32 << 10
+
+// outcomeLimit is how large an Outcome may be, with room for the ledger's own fields and the batch around it.
+func (a *App) outcomeLimit() int {
+	return min(a.maxBytes(event.TopicAttemptState), a.maxBytes(event.TopicOutcomes)) - 4<<10
+}

@@ -1,0 +1,115 @@
+package executor
+
+import (
+	"context"
+	"time"
+
+	"github.com/pointsman/pointsman/pkg/attempt"
+	"github.com/pointsman/pointsman/pkg/engine"
+	"github.com/pointsman/pointsman/pkg/failure"
+	"github.com/pointsman/pointsman/pkg/telemetry"
+)
+
+// What a look-up found, as a metric label.
+const (
+	foundActive   = "active"
+	foundNothing  = "nothing"
+	foundEnded    = "ended"
+	foundNoEngine = "unreachable"
+)
+
+// awaitGuard waits until a submission of the earlier owner would be seen at the engine.
+func (y *try) awaitGuard(ctx context.Context) {
+	if err := y.t.ledger.WaitGuard(ctx, y.t.ledger.Driver(y.id, y.t.id)); err != nil && ctx.Err() == nil {
+		y.log.WarnContext(ctx, "waiting for the guard of an earlier owner", telemetry.Err(err))
+	}
+}
+
+// lookUp asks the engine what became of the attempt. The result of a query that ClickHouse runs can't be had by anybody but the
+// connection that submitted it, so a read that still runs is stopped and made again.
+func (y *try) lookUp(ctx context.Context) attempt.Event {
+	if y.running != nil { // our own connection broke: nothing more comes from it
+		y.letGo()
+		y.running = nil
+	}
+	if y.failure == nil {
+		f := failure.Of(failure.SubmitUnknown, "the executor that ran it went away before its result was stored")
+		y.failure = &f
+	}
+	write := !y.t.current.ReadOnly
+	if y.cluster == nil {
+		y.found(foundNoEngine)
+		if write {
+			return attempt.FoundGoneWrite
+		}
+		return attempt.FoundGoneRead
+	}
+	patience := time.Now().Add(y.p.app.cfg.Attempts.LookUpTimeout)
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
+		if e := y.interrupted(ctx); e != "" {
+			return e
+		}
+		asked, cancel := context.WithTimeout(ctx, y.p.app.cfg.Attempts.LookUpTimeout)
+		run, err := y.cluster.engine.Find(asked, y.id)
+		cancel()
+		switch {
+		case err == nil:
+			return y.foundRun(run, write)
+		case !write && time.Now().After(patience):
+			y.log.WarnContext(ctx, "the engine can't be asked for a read of unknown fate; it is taken for gone", telemetry.Err(err))
+			y.found(foundNoEngine)
+			f := failure.Of(failure.ClusterDown, err.Error())
+			y.failure = &f
+			return attempt.FoundGoneRead
+		}
+		if e := y.sleep(ctx, wait); e != "" {
+			return e
+		}
+	}
+}
+
+func (y *try) found(what string) { y.p.app.metrics.takeovers.WithLabelValues(what).Inc() }
+
+func (y *try) foundRun(run engine.Run, write bool) attempt.Event {
+	if run.Elapsed > 0 && y.times.started.IsZero() {
+		y.times.started = time.Now().Add(-run.Elapsed)
+	}
+	switch {
+	case run.State == engine.RunActive && write:
+		y.found(foundActive)
+		return attempt.FoundRunningWrite
+	case run.State == engine.RunActive:
+		y.found(foundActive)
+		return attempt.FoundRunningRead
+	case run.State == engine.RunFinished && write:
+		y.found(foundEnded)
+		y.failure, y.engine = nil, run.Stats
+		return attempt.FoundFinished
+	case run.State == engine.RunFailed:
+		y.found(foundEnded)
+		f := failure.Of(failure.Internal, "the engine says that it failed, and no more")
+		y.failure = &f
+		return attempt.FoundFailed
+	case write:
+		y.found(foundNothing)
+		return attempt.FoundGoneWrite
+	default:
+		y.found(foundNothing)
+		return attempt.FoundGoneRead
+	}
+}
+
+// watchEngine follows a write of an earlier owner until the engine has nothing of it any more.
+func (y *try) watchEngine(ctx context.Context) attempt.Event {
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
+		if e := y.sleep(ctx, wait); e != "" {
+			return e
+		}
+		asked, cancel := context.WithTimeout(ctx, y.p.app.cfg.Attempts.LookUpTimeout)
+		run, err := y.cluster.engine.Find(asked, y.id)
+		cancel()
+		if err == nil && run.State != engine.RunActive {
+			return y.foundRun(run, true)
+		}
+	}
+}

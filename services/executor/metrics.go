@@ -1,0 +1,82 @@
+package executor
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pointsman/pointsman/services/executor/line"
+)
+
+// metrics are what the executor counts. Labels come from closed lists: states, classes, remedies, and the clusters of the
+// configuration.
+type metrics struct {
+	attempts   *prometheus.CounterVec // by cluster and end
+	failures   *prometheus.CounterVec // by cluster and class
+	remedies   *prometheus.CounterVec
+	outcomes   *prometheus.CounterVec // by status
+	submitted  *prometheus.CounterVec // by cluster
+	decisions  *prometheus.CounterVec // by what became of the record
+	claim      prometheus.Histogram
+	start      prometheus.Histogram
+	guards     prometheus.Counter
+	takeovers  *prometheus.CounterVec // by what was found
+	leasesLost prometheus.Counter
+	missing    prometheus.Counter
+	open       prometheus.Gauge
+	partitions prometheus.Gauge
+	published  *prometheus.CounterVec // by topic and result
+	registry   prometheus.Registerer
+}
+
+const namespace = "pointsman_executor"
+
+func newMetrics(reg prometheus.Registerer) *metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
+	}
+	one := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help})
+	}
+	seconds := func(name, help string) prometheus.Histogram {
+		return prometheus.NewHistogram(prometheus.HistogramOpts{
+			Namespace: namespace, Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16),
+		})
+	}
+	m := &metrics{
+		attempts:   counter("attempts_total", "Attempts that ended, by cluster and how.", "cluster", "state"),
+		failures:   counter("failures_total", "Failures of attempts, by cluster and class.", "cluster", "class"),
+		remedies:   counter("remedies_total", "What followed failed attempts.", "remedy"),
+		outcomes:   counter("outcomes_total", "Tasks that ended here, by status.", "status"),
+		submitted:  counter("submissions_total", "Queries sent to engines.", "cluster"),
+		decisions:  counter("decisions_total", "Decision records read, by what they were.", "kind"),
+		claim:      seconds("claim_seconds", "Time from handing a claim to the producer to having read it back."),
+		start:      seconds("start_seconds", "Time from reading a decision to its engine's start, for attempts that did not wait."),
+		guards:     one("guards_expired_total", "Submissions that did not leave because the guard of their claim had run out."),
+		takeovers:  counter("takeovers_total", "Open attempts of an earlier owner, by what was found at the engine.", "found"),
+		leasesLost: one("leases_lost_total", "Partitions that somebody else took while the group said they were ours."),
+		missing:    one("missing_transitions_total", "Events that the attempt table has no answer to; each is a fault of the program."),
+		open:       prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "open_tasks", Help: "Tasks that have no Outcome yet."}),
+		partitions: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "partitions", Help: "Partitions whose ledger this process owns."}),
+		published:  counter("events_total", "Events written, by topic and result.", "topic", "result"),
+		registry:   reg,
+	}
+	if reg != nil {
+		reg.MustRegister(m.attempts, m.failures, m.remedies, m.outcomes, m.submitted, m.decisions, m.claim, m.start, m.guards,
+			m.takeovers, m.leasesLost, m.missing, m.open, m.partitions, m.published)
+	}
+	return m
+}
+
+// line exports the load of one cluster's line.
+func (m *metrics) line(cluster string, l *line.Line) {
+	if m.registry == nil {
+		return
+	}
+	gauge := func(name, help string, pick func(slots, used, waiting int) int) {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Namespace: namespace, Name: name, Help: help, ConstLabels: prometheus.Labels{"cluster": cluster},
+		}, func() float64 { return float64(pick(l.Load())) }))
+	}
+	gauge("slots", "Slots of a cluster in this process.", func(slots, _, _ int) int { return slots })
+	gauge("slots_used", "Slots taken.", func(_, used, _ int) int { return used })
+	gauge("line_length", "Attempts that wait for a slot.", func(_, _, waiting int) int { return waiting })
+}

@@ -1,0 +1,208 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/pointsman/pointsman/pkg/attempt"
+	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/ledger"
+	"github.com/pointsman/pointsman/pkg/query"
+	"github.com/pointsman/pointsman/pkg/stream"
+	"github.com/pointsman/pointsman/pkg/telemetry"
+)
+
+// An attempt's changes are numbered so that they are in order, and unique, whoever writes them: each owner numbers from its
+// epoch on, and the end comes last whatever came before, under one number, so that the first end in the log is the only one.
+const (
+	seqPerEpoch = 1000
+	seqOfEnd    = 2_000_000_000
+)
+
+// source names the writer in every event, so that a repeat by another process is the same byte for byte.
+const source = "pointsman/executor"
+
+func (y *try) nextSeq() int {
+	y.seq++
+	return int(y.t.ledger.Epoch()-1)*seqPerEpoch + min(y.seq, seqPerEpoch-1)
+}
+
+// change is an attempt's event, with what every one of them says.
+func (t *task) change(number, seq int, state, prev attempt.State, at time.Time) event.Attempt {
+	a := event.Attempt{
+		AttemptID: query.AttemptID(t.id, number), TaskID: t.id, Number: number, Seq: seq, State: string(state), Prev: string(prev),
+		At: at.UTC().Truncate(time.Millisecond), Fingerprint: t.current.Fingerprint, Executor: t.p.app.owner, Epoch: t.ledger.Epoch(),
+	}
+	if t.first.Task != nil {
+		a.Tenant = t.first.Task.Tenant
+	}
+	return a
+}
+
+// announce publishes the attempt's state without waiting: the hot path has no time for it, and a change that gets lost in a crash
+// is followed by others.
+func (y *try) announce(ctx context.Context) {
+	a := y.t.change(y.number, y.nextSeq(), y.state, y.prev, time.Now())
+	a.Target = y.target
+	if y.state == attempt.Start && y.prev == attempt.Start && y.seq == 1 {
+		a.Prev = ""
+	}
+	if y.position > 0 {
+		a.Extra = query.Extra{"queuePosition": json.RawMessage(strconv.Itoa(y.position))}
+	}
+	switch y.state {
+	case attempt.Submitting, attempt.SubmitUnknown, attempt.Queued, attempt.Running, attempt.Delivering:
+		a.ExternalID = y.id // over ClickHouse the engine's id of a run is ours
+		stats := y.stats()
+		a.Stats = &stats
+		a.Failure = y.failure
+	}
+	rec, err := y.t.encode(a)
+	if err != nil {
+		y.log.ErrorContext(ctx, "encoding an attempt's change", telemetry.Err(err))
+		return
+	}
+	done := y.p.app.metrics.published
+	y.p.app.producer.Produce(context.WithoutCancel(ctx), rec, func(_ *kgo.Record, err error) {
+		done.WithLabelValues(event.TopicAttempts, word(err)).Inc()
+		if err != nil {
+			y.log.Warn("publishing an attempt's change", telemetry.Err(err))
+		}
+	})
+}
+
+func word(err error) string {
+	if err != nil {
+		return "failed"
+	}
+	return "ok"
+}
+
+func (t *task) encode(a event.Attempt) (*kgo.Record, error) {
+	data, err := event.Marshal(a)
+	if err != nil {
+		return nil, err
+	}
+	return t.p.app.cfg.Kafka.Encode(stream.Message{
+		Topic: event.TopicAttempts, Key: t.id, Type: a.Type(), Source: source, ID: a.AttemptID + "#" + strconv.Itoa(a.Seq), Subject: a.AttemptID, Time: a.At, Data: data,
+	})
+}
+
+// publishEnding publishes how an attempt ended whose Task goes on, and waits: a reroute must not get lost.
+func (t *task) publishEnding(ctx context.Context, number int, e ending) error {
+	a := t.change(number, seqOfEnd, e.State, e.Prev, e.At)
+	a.Target, a.Failure, a.Remedy, a.Next, a.Stats = e.Target, e.Failure, e.Remedy, e.Next, e.Stats
+	if e.Claimed {
+		a.ExternalID = a.AttemptID
+	}
+	if e.Remedy == event.RemedyReroute {
+		d := t.current
+		d.Task = t.first.Task
+		a.Decision, a.Excluded = &d, t.excluded()
+	}
+	return t.publish(ctx, a)
+}
+
+// endOf is the event of the attempt that ended the Task, with all that this process knows of it.
+func (y *try) endOf(o event.Outcome) *event.Attempt {
+	a := y.t.change(y.number, seqOfEnd, y.state, y.prev, o.FinishedAt)
+	a.Target, a.Failure, a.Stats = y.target, o.Failure, &o.Stats
+	if o.Failure != nil {
+		a.Remedy = event.RemedyFail
+	}
+	if y.claimed {
+		a.ExternalID = y.id
+	}
+	return &a
+}
+
+// publish writes an attempt's change and waits. One that is too large for its topic goes without the decision's candidates.
+func (t *task) publish(ctx context.Context, a event.Attempt) error {
+	for {
+		rec, err := t.encode(a)
+		if err != nil {
+			return err
+		}
+		tooLarge := false
+		err = t.p.app.persist(ctx, "publishing the end of "+a.AttemptID, func(ctx context.Context) error {
+			err := t.p.app.producer.Write(ctx, rec)
+			t.p.app.metrics.published.WithLabelValues(event.TopicAttempts, word(err)).Inc()
+			if tooLarge = errors.Is(err, stream.ErrTooLarge); tooLarge {
+				return nil
+			}
+			return err
+		})
+		switch {
+		case err != nil:
+			return fmt.Errorf("%w: %w", errLetGo, err)
+		case !tooLarge:
+			return nil
+		case a.Decision == nil || len(a.Decision.Candidates)+len(a.Decision.Signals) == 0:
+			return fmt.Errorf("publishing the end of %s: %w", a.AttemptID, stream.ErrTooLarge)
+		}
+		d := *a.Decision
+		d.Candidates, d.Signals = nil, nil
+		a.Decision = &d
+	}
+}
+
+// emit publishes what the final record in the ledger holds: the Outcome, byte for byte, and the end of the attempt it came from. A
+// later owner knows that attempt from the Outcome only, and passes no end.
+func (t *task) emit(ctx context.Context, payload json.RawMessage, key string, end *event.Attempt) error {
+	var o event.Outcome
+	if err := json.Unmarshal(payload, &o); err != nil {
+		return fmt.Errorf("reading the outcome in the ledger: %w", err)
+	}
+	if _, number, ok := ledger.SplitAttemptKey(key); ok && end == nil {
+		a := t.change(number, seqOfEnd, stateOf(o.Status), "", o.FinishedAt)
+		a.Target, a.Failure, a.Stats = o.Target, o.Failure, &o.Stats
+		if o.Failure != nil {
+			a.Remedy = event.RemedyFail
+		}
+		end = &a
+	}
+	rec, err := t.p.app.cfg.Kafka.Encode(stream.Message{
+		Topic: event.TopicOutcomes, Key: t.id, Type: event.TaskEnded, Source: source, ID: t.id, Subject: t.id, Time: o.FinishedAt, Data: payload,
+	})
+	if err != nil {
+		return err
+	}
+	recs := []*kgo.Record{rec}
+	if end != nil {
+		if rec, err = t.encode(*end); err != nil {
+			return err
+		}
+		recs = append(recs, rec)
+	}
+	err = t.p.app.persist(ctx, "publishing the outcome of "+t.id, func(ctx context.Context) error {
+		err := t.p.app.producer.Write(ctx, recs...)
+		t.p.app.metrics.published.WithLabelValues(event.TopicOutcomes, word(err)).Inc()
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", errLetGo, err)
+	}
+	t.p.app.metrics.outcomes.WithLabelValues(string(o.Status)).Inc()
+	t.log.InfoContext(ctx, "a task has ended", "status", string(o.Status), "attempts", o.Attempts, telemetry.KeyCluster, o.Cluster, "total_ms", o.TotalMs, "sla_hit", o.SLAHit)
+	return nil
+}
+
+// stateOf is the state of the attempt that ended a Task.
+func stateOf(s event.Status) attempt.State {
+	switch s {
+	case event.Succeeded:
+		return attempt.Succeeded
+	case event.Cancelled:
+		return attempt.Cancelled
+	case event.Expired:
+		return attempt.TimedOut
+	default:
+		return attempt.Failed
+	}
+}

@@ -1,0 +1,141 @@
+package executor_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/services/executor"
+)
+
+// TestZombieBetweenClaimAndSubmission is case K6: an executor stands still between its claim and its submission for longer than
+// the session timeout, another takes over, and the first wakes up.
+func TestZombieBetweenClaimAndSubmission(t *testing.T) {
+	for _, step := range []executor.Step{executor.StepClaiming, executor.StepClaimed, executor.StepSubmitting, executor.StepEnding, executor.StepEnded} {
+		t.Run(string(step), func(t *testing.T) {
+			b := newBench(t, 1)
+			b.servers[interactive].on("SELECT", behaviour{rows: 1})
+			a := b.start()
+			at, release := a.steps.stopAt(step, "t1/1")
+			b.decide(b.route("t1", "SELECT"))
+			reached(t, at)
+			a.network.freeze()
+			b.start()
+			o := b.outcome("t1")
+			require.Equal(t, event.Succeeded, o.Status)
+			before := b.servers[interactive].counts()
+			a.network.thaw()
+			release()
+			time.Sleep(time.Second) // what the zombie still does, it does now
+			require.Equal(t, before, b.servers[interactive].counts(), "the zombie submits nothing")
+			b.decide(b.route("t2", "SELECT"))
+			require.Equal(t, event.Succeeded, b.outcome("t2").Status)
+			b.committed()
+			b.once()
+		})
+	}
+}
+
+// TestRebalanceDuringALongAttempt is case K2: a second executor joins while attempts run.
+func TestRebalanceDuringALongAttempt(t *testing.T) {
+	b := newBench(t, 4)
+	b.config = func(c *executor.Config) { c.Engines[0].Slots = 50 }
+	hold := make(chan struct{})
+	b.servers[interactive].on("LONG", behaviour{hold: hold, rows: 1})
+	b.start()
+	const n = 12
+	for i := range n {
+		b.decide(b.route(fmt.Sprintf("t%d", i), "LONG"))
+	}
+	for i := range n {
+		b.change(fmt.Sprintf("t%d/1", i), "running")
+	}
+	second := b.start()
+	_ = second
+	// Half of the partitions move. Their reads are stopped by the new owner and run again under another number.
+	require.Eventually(t, func() bool {
+		moved := 0
+		for i := range n {
+			if len(b.changes(fmt.Sprintf("t%d/2", i))) > 0 {
+				moved++
+			}
+		}
+		return moved > 0
+	}, patience, 50*time.Millisecond)
+	close(hold)
+	again := 0
+	for i := range n {
+		o := b.outcome(fmt.Sprintf("t%d", i))
+		require.Equal(t, event.Succeeded, o.Status)
+		require.LessOrEqual(t, o.Attempts, 2)
+		again += o.Attempts - 1
+	}
+	require.Positive(t, again)
+	require.Less(t, again, n, "what did not move was left alone")
+	b.committed()
+	b.once()
+}
+
+// TestShutdownFinishesWhatIsShort lets a running attempt end within the grace.
+func TestShutdownFinishesWhatIsShort(t *testing.T) {
+	b := newBench(t, 1)
+	b.config = func(c *executor.Config) { c.Attempts.Grace = 5 * time.Second }
+	b.servers[interactive].on("SHORT", behaviour{slow: 400 * time.Millisecond, rows: 1})
+	a := b.start()
+	b.decide(b.route("t1", "SHORT"))
+	b.change("t1/1", "running")
+	a.end()
+	require.Equal(t, event.Succeeded, b.outcome("t1").Status)
+	b.committed()
+	require.Equal(t, map[string]int{"t1/1": 1}, b.servers[interactive].counts())
+}
+
+// TestShutdownUsesNoAttemptUp leaves what is long to the next owner: it is neither killed nor ended by the shutdown.
+func TestShutdownUsesNoAttemptUp(t *testing.T) {
+	b := newBench(t, 1)
+	b.config = func(c *executor.Config) { c.Engines[0].Slots = 1 }
+	hold := make(chan struct{})
+	b.servers[interactive].on("LONG", behaviour{hold: hold, rows: 1})
+	b.servers[interactive].on("SELECT", behaviour{rows: 1})
+	a := b.start()
+	b.decide(b.route("t1", "LONG"))
+	b.change("t1/1", "running")
+	b.decide(b.route("waits", "SELECT"))
+	b.change("waits/1", "awaiting_slot")
+	a.end()
+	require.Empty(t, b.outcomes())
+	require.False(t, b.servers[interactive].wasKilled("t1/1"))
+	require.NotContains(t, b.states("t1/1"), "cancelled")
+	b.servers[interactive].on("LONG", behaviour{rows: 1})
+	b.start()
+	require.Equal(t, event.Succeeded, b.outcome("t1").Status)
+	o := b.outcome("waits")
+	require.Equal(t, event.Succeeded, o.Status)
+	require.Equal(t, 1, o.Attempts, "what only waited has lost nothing")
+	b.committed()
+	b.once()
+}
+
+// TestAStolenLeaseIsTakenBack is a ledger that somebody takes who does not have the partition.
+func TestAStolenLeaseIsTakenBack(t *testing.T) {
+	b := newBench(t, 1)
+	hold := make(chan struct{})
+	b.servers[interactive].on("LONG", behaviour{hold: hold, rows: 1})
+	b.servers[interactive].on("SELECT", behaviour{rows: 1})
+	b.start()
+	b.decide(b.route("t1", "LONG"))
+	b.change("t1/1", "running")
+	thief := b.steal(0)
+	defer thief()
+	b.servers[interactive].on("LONG", behaviour{rows: 1})
+	o := b.outcome("t1")
+	require.Equal(t, event.Succeeded, o.Status)
+	require.Equal(t, 2, o.Attempts)
+	b.decide(b.route("t2", "SELECT"))
+	require.Equal(t, event.Succeeded, b.outcome("t2").Status)
+	b.committed()
+	b.once()
+}
