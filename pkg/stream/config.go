@@ -3,9 +3,10 @@ package stream
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"strings"
+
+	"github.com/pointsman/pointsman/pkg/config"
 )
 
 // Config says which Kafka, and who we are there.
@@ -29,12 +30,12 @@ type TLS struct {
 	ServerName string `yaml:"serverName" doc:"name the broker's certificate has to carry, if not the one dialled"`
 }
 
-// SASL says who we are. The password comes from a file, or from the program that fills the struct; it is never printed.
+// SASL says who we are.
 type SASL struct {
-	Mechanism    string `yaml:"mechanism" doc:"PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; empty for none"`
-	User         string `yaml:"user" doc:"user name"`
-	PasswordFile string `yaml:"passwordFile" doc:"file that holds the password; read again for each connection"`
-	Password     string `yaml:"-"`
+	Mechanism    string        `yaml:"mechanism" doc:"PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; empty for none"`
+	User         string        `yaml:"user" doc:"user name"`
+	Password     config.Secret `yaml:"password" doc:"password; better kept in a file"`
+	PasswordFile string        `yaml:"passwordFile" doc:"file that holds the password; read again for each connection"`
 }
 
 // DefaultConfig is the embedded broker's.
@@ -89,14 +90,3 @@ func (c Config) Group(name string) string { return c.Prefix + name }
 
 // Name takes the prefix off a topic's name on the cluster.
 func (c Config) Name(topic string) string { return strings.TrimPrefix(topic, c.Prefix) }
-
-// LogValue hides the password.
-func (s SASL) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("mechanism", s.Mechanism), slog.String("user", s.User))
-}
-
-// String hides the password.
-func (s SASL) String() string { return fmt.Sprintf("{%s %s}", s.Mechanism, s.User) }
-
-// GoString hides the password.
-func (s SASL) GoString() string { return s.String() }

@@ -52,7 +52,7 @@ func (c Config) securityOpts() ([]kgo.Opt, error) {
 // password is read for each connection, so that a rotated one is picked up without a restart.
 func (s SASL) password() (string, error) {
 	if s.PasswordFile == "" {
-		return s.Password, nil
+		return s.Password.Reveal(), nil
 	}
 	b, err := os.ReadFile(s.PasswordFile)
 	if err != nil {
