@@ -3,7 +3,7 @@ package shape
 import "github.com/pointsman/pointsman/pkg/fingerprint/lex"
 
 // suffix reads what may stand between a table and its alias, or behind the alias: time travel, samples, hints.
-func (p *parser) suffix(src *source, i int) int {
+func (p *parser) suffix(src *Item, i int) int {
 	for {
 		start := i
 		switch p.word(i) {
@@ -21,16 +21,16 @@ func (p *parser) suffix(src *source, i int) int {
 				i = p.skip(i + 1)
 			}
 		case lex.KwFinal:
-			src.fixed = true // rows are merged after they are read: a condition may not come first
+			src.Fixed = true // rows are merged after they are read: a condition may not come first
 			i++
 		case lex.KwSample:
-			src.fixed = true
+			src.Fixed = true
 			i = p.expr(i+1, nil, inOn)
 			if p.word(i) == lex.KwOffset {
 				i = p.expr(i+1, nil, inOn)
 			}
 		case lex.KwTablesample:
-			src.fixed = true
+			src.Fixed = true
 			i++
 			if p.punct(i) != '(' {
 				i++
@@ -42,7 +42,7 @@ func (p *parser) suffix(src *source, i int) int {
 				i = p.skip(i + 1)
 			}
 		case lex.KwPivot, lex.KwUnpivot, lex.KwMatchRecognize:
-			src.fixed = true
+			src.Fixed = true
 			if p.punct(i+1) == '(' {
 				p.expr(i+2, nil, inAny)
 				i = p.skip(i + 1)
@@ -112,7 +112,7 @@ func (p *parser) timeTravel(i int) int {
 }
 
 // alias reads an alias with the names of columns, and what may stand behind it.
-func (p *parser) alias(src *source, i int) int {
+func (p *parser) alias(src *Item, i int) int {
 	if p.word(i) == lex.KwWith && p.word(i+1) == lex.KwOrdinality {
 		i += 2
 	}
@@ -124,13 +124,13 @@ func (p *parser) alias(src *source, i int) int {
 		i++
 	}
 	if p.tok(i).Kind == lex.Literal {
-		src.fixed = true
+		src.Fixed = true
 	} else if p.punct(i) != '(' {
-		src.alias = p.name(i)
+		src.Alias = p.name(i)
 	}
 	if p.punct(k-1) == ')' {
-		src.fixed = true // columns are renamed
-		src.columns, src.closed = p.columnNames(i+1, k)
+		src.Fixed = true // columns are renamed
+		src.Columns, src.Closed = p.columnNames(i+1, k)
 	}
 	return p.suffix(src, k)
 }

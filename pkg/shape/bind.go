@@ -55,7 +55,7 @@ func (b *Binding) span(slot uint32) (lex.Span, bool) {
 }
 
 // integer reads a bound of rows.
-func (b *Binding) integer(sql string, ref slotRef) (int64, bool) {
+func (b *Binding) integer(sql string, ref Slot) (int64, bool) {
 	if ref.kind != slotLit {
 		return 0, false
 	}
@@ -134,15 +134,15 @@ func (b *Binding) Predicates(sql string) []Predicate {
 }
 
 func (b *Binding) predicate(sql string, p *predTemplate) (Predicate, bool) {
-	pred, ok := Predicate{Table: p.table, Column: p.column, Op: p.op}, true
-	switch p.op {
+	pred, ok := Predicate{Table: p.table, Column: p.column, Op: p.Op}, true
+	switch p.Op {
 	case IsNull, IsNotNull:
 	case In, NotIn:
 		pred.Value, ok = b.values(sql, p)
 	case like:
 		pred.Op, pred.Value, ok = b.prefix(sql, p)
 	default:
-		pred.Value, ok = b.value(sql, p.slots[0])
+		pred.Value, ok = b.value(sql, p.Slots[0])
 	}
 	return pred, ok
 }
@@ -161,11 +161,15 @@ func (b *Binding) values(sql string, p *predTemplate) (Value, bool) {
 		return Value{}, false
 	}
 	var list []Value
-	for _, slot := range p.slots {
+	last := slices.Max(p.Slots)
+	for _, slot := range p.Slots {
 		if int(slot) >= len(b.first) || b.first[slot] < 0 {
 			return Value{}, false
 		}
 		for _, s := range b.spans[b.first[slot]:] {
+			if s.Slot > last {
+				break // behind the list
+			}
 			if s.Slot != slot {
 				continue
 			}
@@ -189,7 +193,7 @@ func (b *Binding) value(sql string, slot uint32) (Value, bool) {
 
 // prefix turns a LIKE pattern into what it says for sure of the beginning of a value.
 func (b *Binding) prefix(sql string, p *predTemplate) (Op, Value, bool) {
-	s, ok := b.span(p.slots[0])
+	s, ok := b.span(p.Slots[0])
 	if !ok || s.Class != lex.String {
 		return "", Value{}, false
 	}
@@ -198,9 +202,9 @@ func (b *Binding) prefix(sql string, p *predTemplate) (Op, Value, bool) {
 		return "", Value{}, false
 	}
 	escape := b.d.LikeEscape()
-	if p.hasEscape {
-		e, ok := b.span(p.escape.slot)
-		if !ok || p.escape.kind != slotLit {
+	if p.HasEscape {
+		e, ok := b.span(p.Escape.slot)
+		if !ok || p.Escape.kind != slotLit {
 			return "", Value{}, false
 		}
 		text, ok := decodeString(sql[e.Off:e.End], b.d, false)

@@ -62,15 +62,15 @@ func (t *Template) bucket(b *Binding, sql string, r lex.Result) Bucket {
 }
 
 // rangesOf pairs the lower and the upper bound that a column has.
-func rangesOf(preds []predTemplate) []rangeTemplate {
-	var out []rangeTemplate
+func rangesOf(preds []predTemplate) []Range {
+	var out []Range
 	for _, low := range preds {
-		if low.op != Ge && low.op != Gt {
+		if low.Op != Ge && low.Op != Gt {
 			continue
 		}
 		for _, high := range preds {
-			if (high.op == Le || high.op == Lt) && high.table == low.table && high.column == low.column {
-				out = append(out, rangeTemplate{low: slotRef{slotLit, low.slots[0]}, high: slotRef{slotLit, high.slots[0]}})
+			if (high.Op == Le || high.Op == Lt) && high.table == low.table && high.column == low.column {
+				out = append(out, Range{Low: Slot{slotLit, low.Slots[0]}, High: Slot{slotLit, high.Slots[0]}})
 				break
 			}
 		}
@@ -79,16 +79,16 @@ func rangesOf(preds []predTemplate) []rangeTemplate {
 }
 
 // width is the width of a range: seconds between times, units between numbers.
-func (b *Binding) width(sql string, r *rangeTemplate) (uint64, bool) {
-	if r.interval.kind == slotLit {
-		s, ok := b.span(r.interval.slot)
+func (b *Binding) width(sql string, r *Range) (uint64, bool) {
+	if r.Interval.kind == slotLit {
+		s, ok := b.span(r.Interval.slot)
 		if !ok {
 			return 0, false
 		}
-		return intervalSeconds(strings.Trim(sql[s.Off:s.End], "'\" "), r.unit)
+		return intervalSeconds(strings.Trim(sql[s.Off:s.End], "'\" "), r.Unit)
 	}
-	low, ok1 := b.span(r.low.slot)
-	high, ok2 := b.span(r.high.slot)
+	low, ok1 := b.span(r.Low.slot)
+	high, ok2 := b.span(r.High.slot)
 	if !ok1 || !ok2 || low.Class != high.Class {
 		return 0, false
 	}

@@ -7,51 +7,55 @@ import (
 	"github.com/pointsman/pointsman/pkg/fingerprint/lex"
 )
 
-// builder gathers what a reader of a text finds. Both readers, tokens and parser, feed the same builder.
-type builder struct {
-	d       lex.Dialect
-	shape   Shape
-	roots   []*node
-	ctes    []*cte
-	outer   *node         // the query whose result is the statement's
-	uses    map[Table]int // how often a table is referenced
-	udfs    map[string]bool
-	depth   int
-	writes  bool
-	locks   bool
-	partial bool
-	found   []predTemplate
-	refs    map[*source]int
-	ranges  []rangeTemplate
+// Builder gathers what a reader of a text finds, and makes a template of it. Both readers, of tokens and of syntax trees,
+// feed it, so that what they find is put together in one way.
+type Builder struct {
+	// Shape takes what is counted or said of the whole statement.
+	Shape Shape
+	// Roots are the queries that stand in no FROM; Outer is the one whose result is the statement's.
+	Roots []*Query
+	Outer *Query
+	Named []*Named
+	// Wrote and Locked say that the statement changes or locks something; Partial, that something was not read.
+	Wrote, Locked, Partial bool
+	Ranges                 []Range
+
+	d     lex.Dialect
+	uses  map[Table]int // references to each table
+	udfs  map[string]bool
+	depth int
+	found []predTemplate
+	refs  map[*Item]int
 }
 
-func newBuilder(d lex.Dialect) *builder {
-	return &builder{d: d, uses: map[Table]int{}, udfs: map[string]bool{}, refs: map[*source]int{}}
+// NewBuilder starts a template for a text of a dialect.
+func NewBuilder(d lex.Dialect) *Builder {
+	return &Builder{d: d, uses: map[Table]int{}, udfs: map[string]bool{}, refs: map[*Item]int{}}
 }
 
-// reads notes a reference to a physical table.
-func (b *builder) reads(parts []string) Table {
+// Reads notes a reference to a physical table.
+func (b *Builder) Reads(parts []string) Table {
 	t := tableOf(parts)
-	if b.uses[t] == 0 && !slices.Contains(b.shape.Tables, t) {
-		b.shape.Tables = append(b.shape.Tables, t)
+	if b.uses[t] == 0 && !slices.Contains(b.Shape.Tables, t) {
+		b.Shape.Tables = append(b.Shape.Tables, t)
 	}
 	b.uses[t]++
 	return t
 }
 
-// writesTo notes that a table is written. It does not count as a scan.
-func (b *builder) writesTo(t Table) {
-	b.writes = true
-	if !slices.Contains(b.shape.Tables, t) {
-		b.shape.Tables = append(b.shape.Tables, t)
+// Writes notes that a table is written. It does not count as a scan.
+func (b *Builder) Writes(t Table) {
+	b.Wrote = true
+	if !slices.Contains(b.Shape.Tables, t) {
+		b.Shape.Tables = append(b.Shape.Tables, t)
 	}
-	if !slices.Contains(b.shape.WriteTables, t) {
-		b.shape.WriteTables = append(b.shape.WriteTables, t)
+	if !slices.Contains(b.Shape.WriteTables, t) {
+		b.Shape.WriteTables = append(b.Shape.WriteTables, t)
 	}
 }
 
-// calls notes the call of a function.
-func (b *builder) calls(parts []string) {
+// Calls notes the call of a function.
+func (b *Builder) Calls(parts []string) {
 	name := strings.ToLower(parts[len(parts)-1])
 	qualified := len(parts) > 1 && !systemSchema(strings.ToLower(parts[0]))
 	switch {
@@ -59,24 +63,24 @@ func (b *builder) calls(parts []string) {
 		full := strings.ToLower(strings.Join(parts, "."))
 		if !b.udfs[full] {
 			b.udfs[full] = true
-			b.shape.UDFs = append(b.shape.UDFs, full)
+			b.Shape.UDFs = append(b.Shape.UDFs, full)
 		}
 		return
 	case isRegex(name):
-		b.shape.Regex++
+		b.Shape.Regex++
 	case isJSON(name):
-		b.shape.JSON++
+		b.Shape.JSON++
 	}
 	switch sideEffect(name) {
 	case LockEffect:
-		b.locks = true
+		b.Locked = true
 	case Once:
-		b.writes = true
+		b.Wrote = true
 	}
 }
 
 // ref numbers the references to tables.
-func (b *builder) ref(s *source) int {
+func (b *Builder) ref(s *Item) int {
 	n, ok := b.refs[s]
 	if !ok {
 		n = len(b.refs)
@@ -85,42 +89,52 @@ func (b *builder) ref(s *source) int {
 	return n
 }
 
-// window notes a use of a window function.
-func (b *builder) window(w Window) { b.shape.Windows = append(b.shape.Windows, w) }
+// Enter and Leave count a query inside the statement's own.
+func (b *Builder) Enter() {
+	b.Shape.Subqueries++
+	b.depth++
+	b.Shape.SubqueryDepth = max(b.Shape.SubqueryDepth, b.depth)
+}
 
-// template closes the books.
-func (b *builder) template() *Template {
-	for _, n := range b.roots {
+// Leave ends what Enter began.
+func (b *Builder) Leave() { b.depth-- }
+
+// AddWindow notes a use of a window function.
+func (b *Builder) AddWindow(w Window) { b.Shape.Windows = append(b.Shape.Windows, w) }
+
+// Template closes the books.
+func (b *Builder) Template() *Template {
+	for _, n := range b.Roots {
 		b.push(n, nil, 0)
 	}
-	for _, c := range b.ctes {
+	for _, c := range b.Named {
 		if !c.single() {
-			b.push(c.node, nil, 0)
+			b.push(c.Query, nil, 0)
 		}
 	}
-	if n := leaf(b.outer); n != nil {
-		b.shape.Star = n.star
-		if !n.star && n.items > 0 {
-			b.shape.OutputColumns = &n.items
+	if n := leaf(b.Outer); n != nil {
+		b.Shape.Star = n.Star
+		if !n.Star && n.Columns > 0 {
+			b.Shape.OutputColumns = &n.Columns
 		}
 	}
-	t := &Template{shape: b.shape, uses: b.uses}
-	t.limit, t.offset = b.outer.bounds()
+	t := &Template{shape: b.Shape, uses: b.uses}
+	t.limit, t.offset = b.Outer.bounds()
 	t.shape.HasLimit = t.limit.kind == slotLit
-	t.shape.Partial = t.shape.Partial || b.partial
+	t.shape.Partial = t.shape.Partial || b.Partial
 	t.preds = b.found
-	t.ranges = append(b.ranges, rangesOf(t.preds)...)
+	t.ranges = append(b.Ranges, rangesOf(t.preds)...)
 	b.class(&t.shape)
 	return t
 }
 
 // class settles what follows from the class and from what was found inside the statement.
-func (b *builder) class(s *Shape) {
+func (b *Builder) class(s *Shape) {
 	switch s.Statement {
 	case Select, Show, Explain:
-		s.ReadOnly = !b.writes && !b.locks
+		s.ReadOnly = !b.Wrote && !b.Locked
 	case Set:
-		s.ReadOnly = !b.writes
+		s.ReadOnly = !b.Wrote
 	default:
 		s.ReadOnly = false
 	}
@@ -132,9 +146,9 @@ func (b *builder) class(s *Shape) {
 		s.Effect = SessionEffect
 	case s.ReadOnly:
 		s.Effect = NoEffect
-	case b.writes:
+	case b.Wrote:
 		s.Effect = Once
-	case b.locks:
+	case b.Locked:
 		s.Effect = LockEffect
 	case s.Statement == Other || s.Statement == "":
 		s.Effect = ""

@@ -4,7 +4,7 @@ import "github.com/pointsman/pointsman/pkg/fingerprint/lex"
 
 // conditions notes those of a boolean expression that compare one column with constants and must hold. from and to bound
 // the sources they may be applied to; to is zero where all may.
-func (p *parser) conditions(n *node, lo, hi, from, to int) {
+func (p *parser) conditions(n *Query, lo, hi, from, to int) {
 	if n == nil {
 		return
 	}
@@ -13,11 +13,16 @@ func (p *parser) conditions(n *node, lo, hi, from, to int) {
 
 type bounds struct{ from, to int }
 
+// of is a condition within the bounds.
+func (b bounds) of(c Column, t Test) Condition {
+	return Condition{Column: c, Test: t, From: b.from, To: b.to}
+}
+
 // conjuncts splits at AND. Where OR stands at the same depth nothing must hold. Brackets are stepped over, so that the
 // whole walk is linear; not says that the expression is negated.
-func (p *parser) conjuncts(n *node, lo, hi int, b bounds, not bool, level int) {
+func (p *parser) conjuncts(n *Query, lo, hi int, b bounds, not bool, level int) {
 	lo, hi = p.unwrap(lo, hi)
-	if lo >= hi || level > maxNesting || len(n.conds) >= maxFound {
+	if lo >= hi || level > maxNesting || len(n.Conds) >= maxFound {
 		return
 	}
 	if not {
@@ -36,8 +41,8 @@ func (p *parser) conjuncts(n *node, lo, hi int, b bounds, not bool, level int) {
 }
 
 // oneOf notes a = 1 OR a = 2 OR a IN (3, 4) as one list: all branches must compare the same column.
-func (p *parser) oneOf(n *node, lo, hi int, b bounds) {
-	branches := &node{}
+func (p *parser) oneOf(n *Query, lo, hi int, b bounds) {
+	branches := &Query{}
 	count, start := 0, lo
 	branch := func(end int) {
 		count++
@@ -49,20 +54,20 @@ func (p *parser) oneOf(n *node, lo, hi int, b bounds) {
 		if p.connective(i) == lex.KwOr {
 			branch(i)
 		}
-		return len(branches.conds) == count && count < maxFound
+		return len(branches.Conds) == count && count < maxFound
 	})
-	if branch(hi); len(branches.conds) != count {
+	if branch(hi); len(branches.Conds) != count {
 		return
 	}
-	all := branches.conds[0]
-	all.op, all.slots = In, nil
-	for _, c := range branches.conds {
-		if c.op != Eq && c.op != In || !c.col.equal(all.col) {
+	all := branches.Conds[0]
+	all.Op, all.Slots, all.From, all.To = In, nil, b.from, b.to
+	for _, c := range branches.Conds {
+		if c.Op != Eq && c.Op != In || !c.Column.equal(all.Column) {
 			return
 		}
-		all.slots = append(all.slots, c.slots...)
+		all.Slots = append(all.Slots, c.Slots...)
 	}
-	n.add(all, b, false)
+	n.Where(all, false)
 }
 
 // unwrap takes off brackets around the whole.
@@ -132,7 +137,7 @@ func (p *parser) each(lo, hi int, visit func(int) bool) {
 	}
 }
 
-func (p *parser) split(n *node, lo, hi int, b bounds, not bool, level int, at lex.Word) {
+func (p *parser) split(n *Query, lo, hi int, b bounds, not bool, level int, at lex.Word) {
 	start := lo
 	p.each(lo, hi, func(i int) bool {
 		if p.connective(i) == at {
@@ -149,7 +154,7 @@ func (p *parser) split(n *node, lo, hi int, b bounds, not bool, level int, at le
 }
 
 // single handles one operand of a connective, which may be a bracketed expression of its own.
-func (p *parser) single(n *node, lo, hi int, b bounds, not bool, level int) {
+func (p *parser) single(n *Query, lo, hi int, b bounds, not bool, level int) {
 	if in, out := p.unwrap(lo, hi); in != lo {
 		p.conjuncts(n, in, out, b, not, level+1)
 		return
@@ -158,7 +163,7 @@ func (p *parser) single(n *node, lo, hi int, b bounds, not bool, level int) {
 }
 
 // compare reads one comparison.
-func (p *parser) compare(n *node, lo, hi int, b bounds, not bool, level int) {
+func (p *parser) compare(n *Query, lo, hi int, b bounds, not bool, level int) {
 	for p.word(lo) == lex.KwNot {
 		not = !not
 		lo++
@@ -183,12 +188,12 @@ func (p *parser) compare(n *node, lo, hi int, b bounds, not bool, level int) {
 		return
 	}
 	if col, end, ok := p.column(i+1, hi); ok && end == hi {
-		n.add(cond{col: col, predTemplate: predTemplate{op: op.mirror(), slots: c.slots()}}, b, not)
+		n.Where(b.of(col, Test{Op: op.mirror(), Slots: c.slots()}), not)
 	}
 }
 
 // startsWith reads starts_with(column, 'prefix').
-func (p *parser) startsWith(n *node, lo, hi int, b bounds, not bool) bool {
+func (p *parser) startsWith(n *Query, lo, hi int, b bounds, not bool) bool {
 	if !p.spells(lo, "starts_with") && !p.spells(lo, "startswith") || p.punct(lo+1) != '(' || int(p.match[lo+1]) != hi-1 {
 		return false
 	}
@@ -196,21 +201,21 @@ func (p *parser) startsWith(n *node, lo, hi int, b bounds, not bool) bool {
 	if !ok || p.punct(i) != ',' || p.tok(i+1).Kind != lex.Literal || i+2 != hi-1 || not {
 		return false
 	}
-	n.add(cond{col: col, predTemplate: predTemplate{op: StartsWith, slots: []uint32{p.tok(i + 1).Slot}}}, b, false)
+	n.Where(b.of(col, Test{Op: StartsWith, Slots: []uint32{p.tok(i + 1).Slot}}), false)
 	return true
 }
 
 // columnFirst reads what follows a column.
-func (p *parser) columnFirst(n *node, col colRef, i, hi int, b bounds, not bool) {
+func (p *parser) columnFirst(n *Query, col Column, i, hi int, b bounds, not bool) {
 	if p.op(i) == "<=>" {
 		if c, end, ok := p.constant(i+1, hi); ok && end == hi && !not {
-			n.add(cond{col: col, predTemplate: predTemplate{op: Eq, slots: c.slots()}}, b, false)
+			n.Where(b.of(col, Test{Op: Eq, Slots: c.slots()}), false)
 		}
 		return
 	}
 	if op, ok := comparison(p.op(i)); ok {
 		if c, end, ok := p.constant(i+1, hi); ok && end == hi {
-			n.add(cond{col: col, predTemplate: predTemplate{op: op, slots: c.slots()}}, b, not)
+			n.Where(b.of(col, Test{Op: op, Slots: c.slots()}), not)
 		} else if !not && (op == Ge || op == Gt) {
 			p.since(n, col, i+1, hi)
 		}
@@ -225,12 +230,12 @@ func (p *parser) columnFirst(n *node, col colRef, i, hi int, b bounds, not bool)
 		if p.word(i) == lex.KwDistinct && p.word(i+1) == lex.KwFrom {
 			// IS NOT DISTINCT FROM a constant is equality that knows NULL; its negation lets NULL pass.
 			if c, end, ok := p.constant(i+2, hi); ok && end == hi && not {
-				n.add(cond{col: col, predTemplate: predTemplate{op: Eq, slots: c.slots()}}, b, false)
+				n.Where(b.of(col, Test{Op: Eq, Slots: c.slots()}), false)
 			}
 			return
 		}
 		if p.word(i) == lex.KwNull && i+1 == hi {
-			n.add(cond{col: col, predTemplate: predTemplate{op: IsNull}}, b, not)
+			n.Where(b.of(col, Test{Op: IsNull}), not)
 		}
 		return
 	}
@@ -246,40 +251,26 @@ func (p *parser) columnFirst(n *node, col colRef, i, hi int, b bounds, not bool)
 		}
 		high, end, ok := p.constant(i+1, hi)
 		if ok && end == hi {
-			n.add(cond{col: col, predTemplate: predTemplate{op: Ge, slots: low.slots()}}, b, false)
-			n.add(cond{col: col, predTemplate: predTemplate{op: Le, slots: high.slots()}}, b, false)
+			n.Where(b.of(col, Test{Op: Ge, Slots: low.slots()}), false)
+			n.Where(b.of(col, Test{Op: Le, Slots: high.slots()}), false)
 		}
 	case lex.KwIn:
 		if c, end, ok := p.constants(i+1, hi); ok && end == hi {
-			n.add(cond{col: col, predTemplate: predTemplate{op: In, slots: c.list}}, b, not)
+			n.Where(b.of(col, Test{Op: In, Slots: c.list}), not)
 		}
 	case lex.KwLike:
 		c, end, ok := p.constant(i+1, hi)
 		if !ok || not {
 			return
 		}
-		t := predTemplate{op: like, slots: c.slots()}
+		t := Test{Op: like, Slots: c.slots()}
 		if p.word(end) == lex.KwEscape {
-			t.hasEscape, t.escape = true, p.slot(end+1)
+			t.HasEscape, t.Escape = true, p.slot(end+1)
 			end += 2
 		}
 		if end == hi {
-			n.add(cond{col: col, predTemplate: t}, b, false)
+			n.Where(b.of(col, t), false)
 		}
-	}
-}
-
-// add notes a condition, negated if need be.
-func (n *node) add(c cond, b bounds, not bool) {
-	if not {
-		if c.op = c.op.negate(); c.op == "" {
-			return
-		}
-	}
-	c.from, c.to = b.from, b.to
-	c.anyNull = c.op == IsNull
-	if len(n.conds) < maxFound {
-		n.conds = append(n.conds, c)
 	}
 }
 
@@ -296,14 +287,14 @@ func comparison(op string) (Op, bool) {
 }
 
 // since notes col >= now() - INTERVAL n unit, in the spellings of the dialects, for the parameter bucket.
-func (p *parser) since(n *node, col colRef, lo, hi int) {
+func (p *parser) since(n *Query, col Column, lo, hi int) {
 	for i := lo; i < hi && i < lo+16; i++ {
 		if p.word(i) == lex.KwInterval && p.tok(i+1).Kind == lex.Literal {
 			unit := ""
 			if t := p.tok(i + 2); t.Kind == lex.Bare {
 				unit = lower(p.raw(i + 2))
 			}
-			p.build.ranges = append(p.build.ranges, rangeTemplate{interval: p.slot(i + 1), unit: unit})
+			p.build.Ranges = append(p.build.Ranges, Range{Interval: p.slot(i + 1), Unit: unit})
 			return
 		}
 	}

@@ -3,13 +3,13 @@ package shape
 import "github.com/pointsman/pointsman/pkg/fingerprint/lex"
 
 // column reads a plain column.
-func (p *parser) column(lo, hi int) (colRef, int, bool) {
+func (p *parser) column(lo, hi int) (Column, int, bool) {
 	parts, i := p.path(lo)
 	if len(parts) == 0 || i > hi || p.punct(i) == '(' || p.punct(i) == '[' || p.tok(i).Kind == lex.Literal {
-		return colRef{}, lo, false
+		return Column{}, lo, false
 	}
 	k := len(parts) - 1
-	return colRef{parts[:k:k], parts[k]}, i, true
+	return Column{parts[:k:k], parts[k]}, i, true
 }
 
 // constant is one value of the text, or several where a list was folded.

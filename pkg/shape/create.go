@@ -5,8 +5,8 @@ import "github.com/pointsman/pointsman/pkg/fingerprint/lex"
 // create reads CREATE of anything; tables and views are told with what they are made of.
 func (p *parser) create(i int) int {
 	b := p.build
-	s := &b.shape
-	b.writes = true
+	s := &b.Shape
+	b.Wrote = true
 	orReplace, temporary := false, false
 	for {
 		switch p.word(i) {
@@ -35,7 +35,7 @@ object:
 		for ; i < len(p.toks) && p.punct(i) != ';'; i++ {
 			if p.word(i) == lex.KwOn {
 				if parts, next := p.path(i + 1); len(parts) > 0 {
-					b.writesTo(tableOf(parts))
+					b.Writes(tableOf(parts))
 					return p.end(next)
 				}
 			}
@@ -51,12 +51,12 @@ object:
 		return p.end(i)
 	}
 	if temporary {
-		b.writes = false
+		b.Wrote = false
 		s.Effect = SessionEffect
 		s.WriteTables = append(s.WriteTables, tableOf(parts))
 		s.Tables = append(s.Tables, tableOf(parts))
 	} else {
-		b.writesTo(tableOf(parts))
+		b.Writes(tableOf(parts))
 	}
 	return p.definition(next, object == lex.KwTable && !materialized)
 }
@@ -68,11 +68,11 @@ func (p *parser) definition(i int, table bool) int {
 		switch w := p.word(i); {
 		case p.headsQuery(i) && !(w == lex.KwWith && p.punct(i+1) == '(') && (w != lex.KwValues || p.word(i-1) == lex.KwAs) && w != lex.KwFrom:
 			if table {
-				b.shape.Statement = CreateTableAs
+				b.Shape.Statement = CreateTableAs
 			}
 			n, end := p.query(i)
-			b.outer = n
-			b.roots = append(b.roots, n)
+			b.Outer = n
+			b.Roots = append(b.Roots, n)
 			i = end
 		case p.punct(i) == '(' || p.punct(i) == '[' || p.punct(i) == '{':
 			if p.word(i+1) == lex.KwLike {
@@ -83,7 +83,7 @@ func (p *parser) definition(i int, table bool) int {
 			i = p.likened(i + 1)
 		case p.spells(i, "to") && p.isName(i+1) && !table:
 			parts, next := p.path(i + 1)
-			b.writesTo(tableOf(parts))
+			b.Writes(tableOf(parts))
 			i = next
 		case w == lex.KwAs && p.isName(i+1) && p.punct(i+2) != '(' && table && !p.spells(i-1, "stored"):
 			i = p.likened(i + 1) // ClickHouse copies a definition
@@ -103,7 +103,7 @@ func (p *parser) likened(i int) int {
 	if len(parts) == 0 {
 		return i
 	}
-	p.build.reads(parts)
+	p.build.Reads(parts)
 	return next
 }
 

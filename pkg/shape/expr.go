@@ -23,7 +23,7 @@ const (
 // expr walks over an expression at i, takes note of calls, windows and subqueries, and returns the index of what ends it:
 // a bracket that was not opened in it, a semicolon, or at its own depth a word that begins the next clause. It does not
 // recurse but into queries.
-func (p *parser) expr(i int, n *node, where place) int {
+func (p *parser) expr(i int, n *Query, where place) int {
 	depth := 0
 	for i < len(p.toks) {
 		t := &p.toks[i]
@@ -33,7 +33,7 @@ func (p *parser) expr(i int, n *node, where place) int {
 			case '(':
 				if p.opens[i] && p.depth < maxNesting {
 					node, next := p.subquery(i + 1)
-					p.build.roots = append(p.build.roots, node)
+					p.build.Roots = append(p.build.Roots, node)
 					end := p.skip(i)
 					if next < end-1 {
 						i = next // not a query all through: look at the rest
@@ -69,7 +69,7 @@ func (p *parser) expr(i int, n *node, where place) int {
 			if p.punct(i+1) == '(' {
 				p.call(i, n)
 			} else if t.End-t.Off == 7 && p.spells(i, "similar") && p.spells(i+1, "to") {
-				p.build.shape.Regex++
+				p.build.Shape.Regex++
 			}
 		case lex.Quoted:
 			if p.punct(i+1) == '(' {
@@ -167,15 +167,15 @@ func (p *parser) softClause(i int) bool {
 }
 
 // keyword acts on a keyword inside an expression.
-func (p *parser) keyword(i int, n *node) int {
+func (p *parser) keyword(i int, n *Query) int {
 	switch w := p.word(i); w {
 	case lex.KwOver:
 		return p.over(i, n)
 	case lex.KwRlike, lex.KwRegexp:
-		p.build.shape.Regex++
+		p.build.Shape.Regex++
 	case lex.KwNext:
 		if p.word(i+1) == lex.KwValue || p.spells(i+1, "value") {
-			p.build.writes = true // NEXT VALUE FOR s
+			p.build.Wrote = true // NEXT VALUE FOR s
 		}
 	case lex.KwLeft, lex.KwRight, lex.KwIf, lex.KwReplace, lex.KwInsert, lex.KwTruncate, lex.KwDate, lex.KwTime, lex.KwTimestamp,
 		lex.KwFormat, lex.KwFirst, lex.KwTop, lex.KwExport, lex.KwRepair, lex.KwCast, lex.KwTryCast, lex.KwConvert, lex.KwArray, lex.KwUnnest,
@@ -207,7 +207,7 @@ var notCalled = func() map[lex.Word]bool {
 }()
 
 // call notes the call of the function that is named at i.
-func (p *parser) call(i int, n *node) {
+func (p *parser) call(i int, n *Query) {
 	if p.op(i-1) == "::" || p.word(i-1) == lex.KwAs {
 		return // a type with arguments, or the columns of an alias
 	}
@@ -225,12 +225,12 @@ func (p *parser) call(i int, n *node) {
 	for k := lo; k <= i; k += 2 {
 		parts = append(parts, p.name(k))
 	}
-	p.build.calls(parts)
+	p.build.Calls(parts)
 	if p.word(i+2) == lex.KwDistinct {
-		p.build.shape.DistinctAggregates++
+		p.build.Shape.DistinctAggregates++
 	}
 	if n != nil && len(parts) == 1 && isAggregate(strings.ToLower(parts[0])) && p.word(p.skip(i+1)) != lex.KwOver {
-		n.calls = true
+		n.Aggregates = true
 	}
 }
 
@@ -239,33 +239,33 @@ func (p *parser) operator(i int) {
 	switch p.op(i) {
 	case "~", "~*", "!~", "!~*":
 		if p.endsOperand(i - 1) {
-			p.build.shape.Regex++
+			p.build.Shape.Regex++
 		}
 	case "->", "->>":
 		if p.tok(i+1).Kind == lex.Literal {
-			p.build.shape.JSON++
+			p.build.Shape.JSON++
 		}
 	case "#>", "#>>", "@>":
-		p.build.shape.JSON++
+		p.build.Shape.JSON++
 	}
 }
 
 // flat looks for tables in a part of the text that is nested too deeply to be read. It knows no scopes.
 func (p *parser) flat(i int) int {
-	p.build.partial = true
+	p.build.Partial = true
 	for ; i < len(p.toks) && p.punct(i) != ';'; i++ {
 		switch p.word(i) {
 		case lex.KwFrom, lex.KwJoin:
 			parts, next := p.path(i + 1)
 			if len(parts) > 0 && p.punct(next) != '(' && p.cteNamed(parts) == nil && p.word(i-1) != lex.KwDistinct {
-				p.build.reads(parts)
-				p.build.shape.JoinTables++
+				p.build.Reads(parts)
+				p.build.Shape.JoinTables++
 			}
 		case lex.KwOver:
-			p.build.window(Window{})
+			p.build.AddWindow(Window{})
 		case lex.KwGroup:
 			if p.word(i+1) == lex.KwBy {
-				p.build.shape.GroupBy = true
+				p.build.Shape.GroupBy = true
 			}
 		}
 	}

@@ -3,15 +3,15 @@ package shape
 import "github.com/pointsman/pointsman/pkg/fingerprint/lex"
 
 // from reads the items of FROM with their joins, and returns the index behind them.
-func (p *parser) from(n *node, i int) int {
-	first := len(n.sources)
+func (p *parser) from(n *Query, i int) int {
+	first := len(n.Items)
 	if !p.joinAhead(i) {
 		i = p.factor(n, i)
 	}
 	for i < len(p.toks) {
 		if p.punct(i) == ',' {
-			p.build.shape.Joins.Cross++
-			at := len(n.sources)
+			p.build.Shape.Joins.Cross++
+			at := len(n.Items)
 			i = p.factor(n, i+1)
 			first = min(first, at)
 			continue
@@ -27,12 +27,12 @@ func (p *parser) from(n *node, i int) int {
 
 // join is one join operator and where its right side begins.
 type join struct {
-	kind  lex.Word // inner, left, right, full, cross, semi, anti
-	next  int
-	array bool // LATERAL VIEW, ARRAY JOIN, APPLY: columns of the left side are unfolded
-	asof  bool
-	view  bool
-	count bool
+	kind    lex.Word // inner, left, right, full, cross, semi, anti
+	next    int
+	array   bool // LATERAL VIEW, ARRAY JOIN, APPLY: columns of the left side are unfolded
+	asof    bool
+	view    bool
+	natural bool
 }
 
 // joinAhead says that a join operator stands where a table could.
@@ -50,7 +50,7 @@ func (p *parser) joinAhead(i int) bool {
 
 // join reads the words of a join operator, if one begins at i.
 func (p *parser) join(i int) (join, bool) {
-	j := join{kind: lex.KwInner, count: true}
+	j := join{kind: lex.KwInner}
 	for k := i; k < i+6; k++ {
 		switch w := p.word(k); w {
 		case lex.KwJoin:
@@ -79,18 +79,20 @@ func (p *parser) join(i int) (join, bool) {
 		case lex.KwAsof:
 			j.asof = true
 		case lex.KwArray:
-			j.array, j.count = true, false
+			j.array = true
 		case lex.KwLateral:
 			if p.word(k+1) != lex.KwView {
 				return j, false
 			}
-			j.array, j.view, j.count = true, true, false
+			j.array, j.view = true, true
 			j.next = k + 2
 			if p.word(j.next) == lex.KwOuter {
 				j.next++
 			}
 			return j, true
-		case lex.KwInner, lex.KwNatural, lex.KwGlobal, lex.KwAny, lex.KwAll, lex.KwLocal:
+		case lex.KwNatural:
+			j.natural = true
+		case lex.KwInner, lex.KwGlobal, lex.KwAny, lex.KwAll, lex.KwLocal:
 		default:
 			if !p.spells(k, "positional") && !p.spells(k, "paste") && !p.spells(k, "broadcast") && !p.spells(k, "shuffle") {
 				return j, false
@@ -101,44 +103,26 @@ func (p *parser) join(i int) (join, bool) {
 }
 
 // joined reads the right side of a join and its condition.
-func (p *parser) joined(n *node, j join, first int) int {
-	joins := &p.build.shape.Joins
-	if j.count {
-		switch j.kind {
-		case lex.KwLeft:
-			joins.Left++
-		case lex.KwRight:
-			joins.Right++
-		case lex.KwFull:
-			joins.Full++
-		case lex.KwCross:
-			joins.Cross++
-		case lex.KwSemi:
-			joins.Semi++
-		case lex.KwAnti:
-			joins.Anti++
-		default:
-			joins.Inner++
-		}
-	}
-	left := len(n.sources)
+func (p *parser) joined(n *Query, j join, first int) int {
+	left := len(n.Items)
 	i := j.next
 	if j.array {
 		return p.unfold(n, i, j.view)
 	}
 	i = p.factor(n, i)
-	right := len(n.sources)
+	p.build.joins(j, p.word(i) == lex.KwOn || p.word(i) == lex.KwUsing && p.punct(i+1) == '(')
+	right := len(n.Items)
 	// The sides that the join fills with NULL, and the sides that its condition may filter.
 	from, to := first, right
 	switch j.kind {
 	case lex.KwLeft:
-		mark(n.sources[left:right])
+		mark(n.Items[left:right])
 		from = left
 	case lex.KwRight:
-		mark(n.sources[first:left])
+		mark(n.Items[first:left])
 		to = left
 	case lex.KwFull:
-		mark(n.sources[first:right])
+		mark(n.Items[first:right])
 		from, to = 0, -1
 	case lex.KwAnti:
 		from = left
@@ -162,27 +146,50 @@ func (p *parser) joined(n *node, j join, first int) int {
 	return i
 }
 
-func mark(sources []*source) {
+// joins counts a join. One without a condition pairs everything with everything, however it is spelled.
+func (b *Builder) joins(j join, conditioned bool) {
+	joins := &b.Shape.Joins
+	switch j.kind {
+	case lex.KwLeft:
+		joins.Left++
+	case lex.KwRight:
+		joins.Right++
+	case lex.KwFull:
+		joins.Full++
+	case lex.KwSemi:
+		joins.Semi++
+	case lex.KwAnti:
+		joins.Anti++
+	default:
+		if conditioned || j.natural {
+			joins.Inner++
+		} else {
+			joins.Cross++
+		}
+	}
+}
+
+func mark(sources []*Item) {
 	for _, s := range sources {
-		s.nullable = true
+		s.Nullable = true
 	}
 }
 
 // unfold reads LATERAL VIEW f(x) t AS a, b and ARRAY JOIN a AS b. Their columns are not those of a table.
-func (p *parser) unfold(n *node, i int, view bool) int {
-	src := &source{fixed: true, alias: "\x00"}
-	n.sources = append(n.sources, src)
+func (p *parser) unfold(n *Query, i int, view bool) int {
+	src := &Item{Fixed: true, Alias: "\x00"}
+	n.Items = append(n.Items, src)
 	if view {
 		end := p.expr(i, n, inOn)
 		if p.word(end) != lex.KwAs {
 			return end
 		}
-		i, src.closed = end, true
+		i, src.Closed = end, true
 		for i == end || p.punct(i) == ',' && p.isName(i+1) {
 			if !p.isName(i + 1) {
 				break
 			}
-			src.columns = append(src.columns, p.name(i+1))
+			src.Columns = append(src.Columns, p.name(i+1))
 			i += 2
 		}
 		return i
@@ -201,7 +208,7 @@ func (p *parser) unfold(n *node, i int, view bool) int {
 }
 
 // factor reads one item of FROM with its alias.
-func (p *parser) factor(n *node, i int) int {
+func (p *parser) factor(n *Query, i int) int {
 	for p.word(i) == lex.KwOnly || p.word(i) == lex.KwLateral && p.word(i+1) != lex.KwView {
 		i++
 	}
@@ -209,8 +216,8 @@ func (p *parser) factor(n *node, i int) int {
 		return p.bracketed(n, i)
 	}
 	if w := p.word(i); (w == lex.KwUnnest || w == lex.KwTable && p.punct(i+1) == '(' || w == lex.KwValues) && p.tok(i).Kind == lex.Bare {
-		src := &source{fixed: true}
-		n.sources = append(n.sources, src)
+		src := &Item{Fixed: true}
+		n.Items = append(n.Items, src)
 		if w == lex.KwValues {
 			i = p.expr(i+1, nil, inValues)
 		} else {
@@ -219,8 +226,8 @@ func (p *parser) factor(n *node, i int) int {
 		return p.alias(src, i)
 	}
 	if p.tok(i).Kind == lex.Literal {
-		src := &source{fixed: true}
-		n.sources = append(n.sources, src)
+		src := &Item{Fixed: true}
+		n.Items = append(n.Items, src)
 		return p.alias(src, i+1)
 	}
 	parts, next := p.path(i)
@@ -229,42 +236,42 @@ func (p *parser) factor(n *node, i int) int {
 	}
 	if p.punct(next) == '(' && p.word(next+1) != lex.KwSelect {
 		// a table function
-		src := &source{fixed: true}
-		n.sources = append(n.sources, src)
-		p.build.calls(parts)
+		src := &Item{Fixed: true}
+		n.Items = append(n.Items, src)
+		p.build.Calls(parts)
 		p.expr(next+1, nil, inAny)
 		return p.alias(src, p.skip(next))
 	}
-	src := &source{}
-	n.sources = append(n.sources, src)
+	src := &Item{}
+	n.Items = append(n.Items, src)
 	if c := p.cteNamed(parts); c != nil {
-		c.refs++
-		src.cte, src.node, src.alias = c, c.node, c.name
-		if c.node == nil {
-			src.fixed = true
+		c.Uses++
+		src.Named, src.Query, src.Alias = c, c.Query, c.Name
+		if c.Query == nil {
+			src.Fixed = true
 		}
 	} else {
-		src.parts = parts
-		src.table = p.build.reads(parts)
-		p.build.shape.JoinTables++
+		src.Parts = parts
+		src.Table = p.build.Reads(parts)
+		p.build.Shape.JoinTables++
 	}
 	return p.alias(src, p.suffix(src, next))
 }
 
 // bracketed reads ( query ) or ( joined tables ).
-func (p *parser) bracketed(n *node, i int) int {
+func (p *parser) bracketed(n *Query, i int) int {
 	if p.depth >= maxNesting {
 		return p.flat(i)
 	}
 	end := p.skip(i)
 	if p.opens[i] && !p.joinInside(i) {
-		src := &source{}
-		n.sources = append(n.sources, src)
+		src := &Item{}
+		n.Items = append(n.Items, src)
 		node, next := p.subquery(i + 1)
 		if next < end-1 {
 			end = max(p.expr(next, nil, inAny), end)
 		}
-		src.node = node
+		src.Query = node
 		return p.alias(src, p.suffix(src, end))
 	}
 	p.depth++

@@ -2,133 +2,171 @@ package shape
 
 import "slices"
 
-// node is one query: a SELECT, or a set operation or brackets over further nodes.
-type node struct {
-	kids    []*node
-	sources []*source
-	outs    []output
-	conds   []cond
-	// limited: rows are cut off, so that no condition may be moved below.
-	limited  bool
-	distinct bool // DISTINCT ON, which keeps one row a group
-	grouped  bool
-	keys     []colRef // group keys that are plain columns
-	windows  [][]colRef
-	calls    bool // aggregates are called
-	items    int
-	star     bool
-	// aliases are the names of computed output columns, which ClickHouse lets WHERE use.
-	aliases []string
-	renamed bool // output columns are not what they seem: no condition is taken from above
-	opaque  bool // nor from the query itself
-	limit   slotRef
-	offset  slotRef
+// Query is one query as far as its tables and conditions go: a SELECT, or a set operation or brackets over Kids.
+type Query struct {
+	Kids  []*Query
+	Items []*Item  // of FROM, from left to right
+	Outs  []Output // the result's columns
+	Conds []Condition
+	// Columns is the number of output expressions; Star says that one of them stands for unknown many.
+	Columns int
+	Star    bool
+	// Limit and Offset are the query's own. Limited says that rows are cut off, so that no condition may be moved below.
+	Limit, Offset Slot
+	Limited       bool
+	DistinctOn    bool // one row of a group is kept
+	Grouped       bool
+	Keys          []Column   // group keys that are plain columns
+	Windows       [][]Column // the plain columns that each window is partitioned by
+	Aggregates    bool       // rows are folded though nothing is grouped
+	// Aliases are the names of computed output columns, which ClickHouse lets WHERE use.
+	Aliases []string
+	// Renamed says that output columns are not what they are called, so that nothing is taken from above; Opaque, that the
+	// same holds of the query's own conditions.
+	Renamed, Opaque bool
 }
 
-// source is one item of FROM.
-type source struct {
-	alias    string
-	parts    []string // of a physical table
-	table    Table
-	node     *node // of a derived table
-	cte      *cte
-	nullable bool // on the side of an outer join that is filled with NULL
-	fixed    bool // columns are renamed, rows sampled or merged: nothing may be pushed
-	columns  []string
-	closed   bool // columns are all that it has
+// Item is one item of FROM.
+type Item struct {
+	Alias string
+	Parts []string // the name of a physical table
+	Table Table
+	Query *Query // of a derived table or a named query
+	Named *Named // the named query, if it is one
+	// Nullable says that an outer join fills the item with NULL where it has no match.
+	Nullable bool
+	// Fixed says that no condition may be moved into the item: its columns are renamed, its rows sampled or merged.
+	Fixed bool
+	// Columns are all the columns that the item has, if Closed.
+	Columns []string
+	Closed  bool
 }
 
-// output is one column of a query's result.
-type output struct {
-	name string
-	col  colRef // if it is a plain column
-	star bool   // * or t.*
+// Named is a query that WITH gives a name.
+type Named struct {
+	Name      string
+	Query     *Query
+	Uses      int // references to it
+	Recursive bool
 }
 
-// colRef is a column with its qualifiers.
-type colRef struct {
-	qual []string
-	name string
+// single says that the query is read in one place, so that what holds there holds of it.
+func (c *Named) single() bool { return c.Uses == 1 && !c.Recursive }
+
+// Output is one column of a query's result.
+type Output struct {
+	Name   string
+	Column Column // if it is a plain column
+	Star   bool   // * or t.*, whose qualifier is the column's
 }
 
-func (c colRef) equal(o colRef) bool { return c.name == o.name && slices.Equal(c.qual, o.qual) }
+// Column is a column with its qualifiers.
+type Column struct {
+	Qualifier []string
+	Name      string
+}
 
-// cond is a condition that holds for every row of a query's sources joined.
-type cond struct {
-	col colRef
-	predTemplate
-	// reach bounds what the condition may be applied to: the sources at or behind from and before to.
-	from, to int
-	// nulls are the sources that were nullable when the condition was read.
-	anyNull bool // the condition may hold of a NULL
+func (c Column) equal(o Column) bool {
+	return c.Name == o.Name && slices.Equal(c.Qualifier, o.Qualifier)
+}
+
+// Test compares a column with constants.
+type Test struct {
+	Op    Op
+	Slots []uint32
+	// Escape is the literal of LIKE .. ESCAPE, if HasEscape.
+	Escape    Slot
+	HasEscape bool
+}
+
+// Condition must hold for every row that the query lets through.
+type Condition struct {
+	Column Column
+	Test
+	// From and To bound the items that the condition may be applied to; all, if To is zero.
+	From, To int
+}
+
+// passesNull says that the condition may hold of a NULL.
+func (c Condition) passesNull() bool { return c.Op == IsNull }
+
+// Where adds a condition, negated if need be.
+func (n *Query) Where(c Condition, not bool) {
+	if not {
+		if c.Op = c.Op.negate(); c.Op == "" {
+			return
+		}
+	}
+	if len(n.Conds) < maxFound {
+		n.Conds = append(n.Conds, c)
+	}
 }
 
 const maxFound = 256
 
 // push hands conditions down to the tables that they are about. From above come conditions on the node's output.
-func (b *builder) push(n *node, above []cond, depth int) {
+func (b *Builder) push(n *Query, above []Condition, depth int) {
 	if depth > maxNesting {
 		return
 	}
-	if n.kids != nil {
-		for _, kid := range n.kids {
+	if n.Kids != nil {
+		for _, kid := range n.Kids {
 			b.push(kid, through(n, kid, above), depth+1)
 		}
 		return
 	}
-	conds := slices.Clone(n.conds)
+	conds := slices.Clone(n.Conds)
 	for _, c := range above {
 		if inner, ok := n.below(c); ok {
 			conds = append(conds, inner)
 		}
 	}
-	if n.opaque {
+	if n.Opaque {
 		conds = nil
 	}
-	passed := map[*source][]cond{}
+	passed := map[*Item][]Condition{}
 	for _, c := range conds {
 		src, ok := n.resolve(c)
 		if !ok {
 			continue
 		}
-		if src.nullable && (c.anyNull || b.d.FillsDefaults()) && !c.ownSide(n, src) {
+		if src.Nullable && (c.passesNull() || b.d.FillsDefaults()) && !c.ownSide(n, src) {
 			continue
 		}
-		if src.node == nil {
-			if len(b.found) < maxFound && src.parts != nil {
-				p := c.predTemplate
-				p.table, p.column = src.table, c.col.name
+		if src.Query == nil {
+			if len(b.found) < maxFound && src.Parts != nil {
+				p := predTemplate{table: src.Table, column: c.Column.Name, Test: c.Test}
 				p.ref = b.ref(src)
 				b.found = append(b.found, p)
 			}
 			continue
 		}
-		if src.cte != nil && !src.cte.single() {
+		if src.Named != nil && !src.Named.single() {
 			continue
 		}
-		c.col.qual = nil
+		c.Column.Qualifier = nil
 		passed[src] = append(passed[src], c)
 	}
-	for _, src := range n.sources {
-		if src.node == nil || src.cte != nil && !src.cte.single() {
+	for _, src := range n.Items {
+		if src.Query == nil || src.Named != nil && !src.Named.single() {
 			continue
 		}
-		b.push(src.node, passed[src], depth+1)
+		b.push(src.Query, passed[src], depth+1)
 	}
 }
 
 // ownSide says that the condition comes from the join that makes the source nullable, and so filters before it.
-func (c cond) ownSide(n *node, src *source) bool {
-	if c.to == 0 {
+func (c Condition) ownSide(n *Query, src *Item) bool {
+	if c.To == 0 {
 		return false
 	}
-	i := slices.Index(n.sources, src)
-	return i >= c.from && i < c.to
+	i := slices.Index(n.Items, src)
+	return i >= c.From && i < c.To
 }
 
 // through carries conditions on the output of a set operation to one of its branches. Columns match by place.
-func through(n, kid *node, above []cond) []cond {
-	if n.limited || len(above) == 0 {
+func through(n, kid *Query, above []Condition) []Condition {
+	if n.Limited || len(above) == 0 {
 		return nil
 	}
 	first := leaf(n)
@@ -139,14 +177,14 @@ func through(n, kid *node, above []cond) []cond {
 	if first == inner {
 		return above
 	}
-	var out []cond
+	var out []Condition
 	for _, c := range above {
-		for i, o := range first.outs {
-			if o.star || i >= len(inner.outs) || inner.outs[i].star {
+		for i, o := range first.Outs {
+			if o.Star || i >= len(inner.Outs) || inner.Outs[i].Star {
 				break
 			}
-			if o.name == c.col.name {
-				c.col.name = inner.outs[i].name
+			if o.Name == c.Column.Name {
+				c.Column.Name = inner.Outs[i].Name
 				out = append(out, c)
 				break
 			}
@@ -156,91 +194,91 @@ func through(n, kid *node, above []cond) []cond {
 }
 
 // leaf is the SELECT that names the columns of a query.
-func leaf(n *node) *node {
-	for k := 0; n != nil && n.kids != nil; k++ {
-		if len(n.kids) == 0 || k > maxNesting {
+func leaf(n *Query) *Query {
+	for k := 0; n != nil && n.Kids != nil; k++ {
+		if len(n.Kids) == 0 || k > maxNesting {
 			return nil
 		}
-		n = n.kids[0]
+		n = n.Kids[0]
 	}
 	return n
 }
 
 // bounds are the limit and offset of a query's result: its own, or those inside brackets around the whole of it.
-func (n *node) bounds() (limit, offset slotRef) {
+func (n *Query) bounds() (limit, offset Slot) {
 	for k := 0; n != nil && k <= maxNesting; k++ {
-		if n.limited || len(n.kids) != 1 {
-			return n.limit, n.offset
+		if n.Limited || len(n.Kids) != 1 {
+			return n.Limit, n.Offset
 		}
-		n = n.kids[0]
+		n = n.Kids[0]
 	}
-	return slotRef{}, slotRef{}
+	return Slot{}, Slot{}
 }
 
 // below turns a condition on an output column into one on the column it is made of, if rows that fail it can be left out
 // before anything else is done.
-func (n *node) below(c cond) (cond, bool) {
-	if n.limited || n.distinct || n.opaque || n.renamed {
+func (n *Query) below(c Condition) (Condition, bool) {
+	if n.Limited || n.DistinctOn || n.Opaque || n.Renamed {
 		return c, false
 	}
-	var col colRef
-	for _, o := range n.outs {
-		if !o.star && o.name == c.col.name {
-			col = o.col
+	var col Column
+	for _, o := range n.Outs {
+		if !o.Star && o.Name == c.Column.Name {
+			col = o.Column
 			break
 		}
 	}
-	if col.name == "" {
-		for _, o := range n.outs {
-			if !o.star && o.name == c.col.name {
+	if col.Name == "" {
+		for _, o := range n.Outs {
+			if !o.Star && o.Name == c.Column.Name {
 				return c, false // computed
 			}
 		}
 		stars := 0
-		for _, o := range n.outs {
-			if o.star {
+		for _, o := range n.Outs {
+			if o.Star {
 				stars++
-				col = colRef{qual: o.col.qual, name: c.col.name}
+				col = Column{Qualifier: o.Column.Qualifier, Name: c.Column.Name}
 			}
 		}
 		if stars != 1 {
 			return c, false
 		}
 	}
-	has := func(list []colRef) bool {
-		return slices.ContainsFunc(list, func(k colRef) bool { return k.equal(col) })
+	has := func(list []Column) bool {
+		return slices.ContainsFunc(list, func(k Column) bool { return k.equal(col) })
 	}
-	if n.grouped && !has(n.keys) || !n.grouped && n.calls {
+	if n.Grouped && !has(n.Keys) || !n.Grouped && n.Aggregates {
 		return c, false
 	}
-	for _, w := range n.windows {
+	for _, w := range n.Windows {
 		if !has(w) {
 			return c, false
 		}
 	}
-	c.col, c.from, c.to = col, 0, 0
+	c.Column, c.From, c.To = col, 0, 0
 	return c, true
 }
 
 // resolve finds the source that a condition's column belongs to. Without knowledge of columns, a bare name is only sure
 // if there is one source.
-func (n *node) resolve(c cond) (*source, bool) {
-	var src *source
+func (n *Query) resolve(c Condition) (*Item, bool) {
+	var src *Item
 	switch {
-	case len(c.col.qual) > 0:
-		for _, s := range n.sources {
-			if s.named(c.col.qual) {
+	case len(c.Column.Qualifier) > 0:
+		for _, s := range n.Items {
+			if s.named(c.Column.Qualifier) {
 				if src != nil {
 					return nil, false
 				}
 				src = s
 			}
 		}
-	case slices.Contains(n.aliases, c.col.name):
+	case slices.Contains(n.Aliases, c.Column.Name):
 		return nil, false
 	default:
-		for _, s := range n.sources {
-			if !s.mayHave(c.col.name) {
+		for _, s := range n.Items {
+			if !s.mayHave(c.Column.Name) {
 				continue
 			}
 			if src != nil {
@@ -249,12 +287,12 @@ func (n *node) resolve(c cond) (*source, bool) {
 			src = s
 		}
 	}
-	if src == nil || src.fixed {
+	if src == nil || src.Fixed {
 		return nil, false
 	}
-	if c.to > 0 {
-		i := slices.Index(n.sources, src)
-		if i < c.from || i >= c.to {
+	if c.To > 0 {
+		i := slices.Index(n.Items, src)
+		if i < c.From || i >= c.To {
 			return nil, false
 		}
 	}
@@ -262,22 +300,22 @@ func (n *node) resolve(c cond) (*source, bool) {
 }
 
 // mayHave says that a source may have a column. Of a table nothing is known; a query without * has what it selects.
-func (s *source) mayHave(name string) bool {
-	if s.closed {
-		return slices.Contains(s.columns, name)
+func (s *Item) mayHave(name string) bool {
+	if s.Closed {
+		return slices.Contains(s.Columns, name)
 	}
-	inner := leaf(s.node)
-	if inner == nil || s.fixed || inner.opaque || len(inner.outs) == 0 {
+	inner := leaf(s.Query)
+	if inner == nil || s.Fixed || inner.Opaque || len(inner.Outs) == 0 {
 		return true
 	}
-	return slices.ContainsFunc(inner.outs, func(o output) bool { return o.star || o.name == name || o.name == "" })
+	return slices.ContainsFunc(inner.Outs, func(o Output) bool { return o.Star || o.Name == name || o.Name == "" })
 }
 
 // named says whether a qualifier means this source: its alias, or without one the end of its name.
-func (s *source) named(qual []string) bool {
-	if s.alias != "" {
-		return len(qual) == 1 && qual[0] == s.alias
+func (s *Item) named(qual []string) bool {
+	if s.Alias != "" {
+		return len(qual) == 1 && qual[0] == s.Alias
 	}
-	k := len(s.parts) - len(qual)
-	return k >= 0 && slices.Equal(s.parts[k:], qual)
+	k := len(s.Parts) - len(qual)
+	return k >= 0 && slices.Equal(s.Parts[k:], qual)
 }

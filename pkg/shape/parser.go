@@ -12,6 +12,8 @@ const (
 	maxTokens = 1 << 18
 	// maxNesting bounds recursion into queries and brackets of FROM; deeper ones are searched for tables only.
 	maxNesting = 128
+	// maxParts bounds a qualified name; what is longer names nothing.
+	maxParts = 16
 )
 
 // parser walks over the tokens of one text.
@@ -22,22 +24,11 @@ type parser struct {
 	match []int32 // index of the bracket that closes the one here, or the number of tokens
 	opens []bool  // the bracket here holds a query, perhaps in further brackets
 	// windows are the named ones and where their definitions stand; nil until one is asked for.
-	windows map[string][2]int
-	build   *builder
-	ctes    []*cte
+	windows map[string]*namedWindow
+	build   *Builder
+	ctes    []*Named
 	depth   int
 }
-
-// cte is a named query in scope.
-type cte struct {
-	name      string
-	node      *node
-	refs      int
-	recursive bool
-}
-
-// single says that the query is read in one place, so that what holds there holds of it.
-func (c *cte) single() bool { return c.refs == 1 && !c.recursive }
 
 var parsers = sync.Pool{New: func() any { return new(parser) }}
 
@@ -49,10 +40,10 @@ func Extract(sql string, d lex.Dialect, spans *lex.Spans) (*Template, lex.Result
 	p.toks, r = lex.Tokens(p.toks[:0], sql, d, spans, maxTokens)
 	p.s, p.d, p.ctes, p.depth = sql, d, p.ctes[:0], 0
 	p.windows = nil
-	p.build = newBuilder(d)
+	p.build = NewBuilder(d)
 	p.pair()
 	p.text()
-	t := p.build.template()
+	t := p.build.Template()
 	if len(p.toks) == 0 {
 		t.shape.Source = FromNone
 	} else {
@@ -92,7 +83,7 @@ func (p *parser) pair() {
 		up := p.match[top]
 		p.match[top] = int32(n)
 		top = up
-		p.build.partial = true
+		p.build.Partial = true
 	}
 	if cap(p.opens) < n {
 		p.opens = make([]bool, n)
@@ -164,18 +155,19 @@ func (p *parser) path(i int) ([]string, int) {
 	if !p.isName(i) {
 		return nil, i
 	}
-	parts := []string{p.name(i)}
-	i++
-	for p.punct(i) == '.' {
-		switch p.tok(i + 1).Kind {
-		case lex.Bare, lex.Quoted:
-			parts = append(parts, p.name(i+1))
-			i += 2
-			continue
-		}
-		break
+	end, n := i+1, 1
+	for p.punct(end) == '.' && (p.tok(end+1).Kind == lex.Bare || p.tok(end+1).Kind == lex.Quoted) {
+		end += 2
+		n++
 	}
-	return parts, i
+	if n > maxParts {
+		return nil, i
+	}
+	parts := make([]string, 0, n)
+	for ; i < end; i += 2 {
+		parts = append(parts, p.name(i))
+	}
+	return parts, end
 }
 
 // endsOperand says that the token at i may end an expression, so that what follows it is no operand.

@@ -18,9 +18,9 @@ func (p *parser) headsQuery(i int) bool {
 }
 
 // query reads a query with its WITH, set operations, ORDER BY and LIMIT, and returns the index behind it.
-func (p *parser) query(i int) (*node, int) {
+func (p *parser) query(i int) (*Query, int) {
 	if p.depth >= maxNesting {
-		return &node{opaque: true}, p.flat(i)
+		return &Query{Opaque: true}, p.flat(i)
 	}
 	p.depth++
 	scope := len(p.ctes)
@@ -34,22 +34,19 @@ func (p *parser) query(i int) (*node, int) {
 }
 
 // subquery reads a query inside of the statement's own.
-func (p *parser) subquery(i int) (*node, int) {
-	b := p.build
-	b.shape.Subqueries++
-	b.depth++
-	b.shape.SubqueryDepth = max(b.shape.SubqueryDepth, b.depth)
+func (p *parser) subquery(i int) (*Query, int) {
+	p.build.Enter()
 	n, i := p.query(i)
-	b.depth--
+	p.build.Leave()
 	return n, i
 }
 
 // setOps reads the branches of UNION and its like, then what orders and bounds them together.
-func (p *parser) setOps(i int) (*node, int) {
+func (p *parser) setOps(i int) (*Query, int) {
 	n, i := p.branch(i)
 	set := false
 	for {
-		ops := &p.build.shape.SetOps
+		ops := &p.build.Shape.SetOps
 		all := p.word(i+1) == lex.KwAll
 		switch p.word(i) {
 		case lex.KwUnion:
@@ -75,10 +72,10 @@ func (p *parser) setOps(i int) (*node, int) {
 			i++
 		}
 		if !set {
-			n, set = &node{kids: []*node{n}}, true
+			n, set = &Query{Kids: []*Query{n}}, true
 		}
 		kid, next := p.branch(i)
-		n.kids = append(n.kids, kid)
+		n.Kids = append(n.Kids, kid)
 		if next == i {
 			return n, i
 		}
@@ -91,34 +88,34 @@ func (p *parser) startsQuery(i int) bool {
 }
 
 // branch reads one operand of a set operation.
-func (p *parser) branch(i int) (*node, int) {
+func (p *parser) branch(i int) (*Query, int) {
 	switch p.word(i) {
 	case lex.KwSelect:
 		return p.selectCore(i)
 	case lex.KwFrom:
 		return p.fromFirst(i)
 	case lex.KwValues:
-		return &node{opaque: true}, p.expr(i+1, nil, inValues)
+		return &Query{Opaque: true}, p.expr(i+1, nil, inValues)
 	case lex.KwTable:
-		n := &node{star: true, outs: []output{{star: true}}}
+		n := &Query{Star: true, Outs: []Output{{Star: true}}}
 		return n, p.factor(n, i+1)
 	}
 	if p.punct(i) == '(' {
 		if p.depth >= maxNesting {
-			return &node{opaque: true}, p.flat(i)
+			return &Query{Opaque: true}, p.flat(i)
 		}
 		inner, next := p.query(i + 1)
 		end := p.skip(i)
 		if next < end-1 {
 			end = max(p.expr(next, nil, inAny), end)
 		}
-		return &node{kids: []*node{inner}}, end
+		return &Query{Kids: []*Query{inner}}, end
 	}
-	return &node{opaque: true}, i
+	return &Query{Opaque: true}, i
 }
 
 // tail reads ORDER BY, LIMIT and locks behind a query.
-func (p *parser) tail(n *node, i int) (*node, int) {
+func (p *parser) tail(n *Query, i int) (*Query, int) {
 	top := p.build.depth == 0
 	for {
 		start := i
@@ -128,28 +125,28 @@ func (p *parser) tail(n *node, i int) (*node, int) {
 				return n, i
 			}
 			if top && p.word(i) == lex.KwOrder {
-				p.build.shape.OrderBy = true
+				p.build.Shape.OrderBy = true
 			}
 			i = p.expr(i+2, n, inTail)
 		case lex.KwLimit:
 			i = p.limit(n, i+1)
 		case lex.KwOffset:
-			n.limited = true
-			n.offset = p.slot(i + 1)
+			n.Limited = true
+			n.Offset = p.slot(i + 1)
 			i = p.expr(i+1, n, inTail)
 			if p.word(i) == lex.KwRow || p.word(i) == lex.KwRows {
 				i++
 			}
 		case lex.KwFetch:
-			n.limited = true
+			n.Limited = true
 			if p.tok(i+2).Kind == lex.Literal {
-				n.limit = p.slot(i + 2)
+				n.Limit = p.slot(i + 2)
 			}
 			i = p.expr(i+1, n, inTail)
 		case lex.KwFor:
 			i = p.lock(i)
 		case lex.KwLock:
-			p.build.locks = true
+			p.build.Locked = true
 			i = p.expr(i+1, n, inTail)
 		case lex.KwInto:
 			i = p.into(i + 1)
@@ -166,7 +163,7 @@ func (p *parser) tail(n *node, i int) (*node, int) {
 func (p *parser) lock(i int) int {
 	switch p.word(i + 1) {
 	case lex.KwUpdate, lex.KwShare, lex.KwNo, lex.KwKey:
-		p.build.locks = true
+		p.build.Locked = true
 	}
 	return p.expr(i+1, nil, inTail)
 }
@@ -175,7 +172,7 @@ func (p *parser) lock(i int) int {
 func (p *parser) into(i int) int {
 	switch {
 	case p.word(i) == lex.KwOutfile || p.word(i) == lex.KwDumpfile:
-		p.build.writes = true
+		p.build.Wrote = true
 		return p.expr(i+1, nil, inTail)
 	case p.op(i) == "@":
 		return p.expr(i, nil, inTail)
@@ -184,17 +181,17 @@ func (p *parser) into(i int) int {
 		i++
 	}
 	if parts, next := p.path(i); len(parts) > 0 {
-		p.build.writesTo(tableOf(parts))
+		p.build.Writes(tableOf(parts))
 		return next
 	}
 	return i
 }
 
 // limit reads what stands behind LIMIT: n, n OFFSET m, m,n, ALL, and ClickHouse's n BY columns.
-func (p *parser) limit(n *node, i int) int {
-	first, second := p.slot(i), slotRef{}
+func (p *parser) limit(n *Query, i int) int {
+	first, second := p.slot(i), Slot{}
 	end := p.expr(i, n, inTail)
-	offset := slotRef{}
+	offset := Slot{}
 	if p.punct(i+1) == ',' {
 		second = p.slot(i + 2)
 	}
@@ -202,30 +199,30 @@ func (p *parser) limit(n *node, i int) int {
 		offset = p.slot(end + 1)
 		end = p.expr(end+1, n, inTail)
 	}
-	n.limited = true
+	n.Limited = true
 	if p.word(end) == lex.KwBy {
 		return p.expr(end+1, n, inTail)
 	}
-	n.limit = first
+	n.Limit = first
 	if second.kind != noRef {
-		n.limit, n.offset = second, first
+		n.Limit, n.Offset = second, first
 	}
 	if offset.kind != noRef {
-		n.offset = offset
+		n.Offset = offset
 	}
 	return end
 }
 
 // slot is the literal at i, if there is one.
-func (p *parser) slot(i int) slotRef {
+func (p *parser) slot(i int) Slot {
 	t := p.tok(i)
 	switch {
 	case t.Kind == lex.Literal:
-		return slotRef{slotLit, t.Slot}
+		return Slot{slotLit, t.Slot}
 	case t.Word == lex.KwAll:
-		return slotRef{kind: allRows}
+		return Slot{kind: allRows}
 	}
-	return slotRef{}
+	return Slot{}
 }
 
 // with reads the named queries in front of a statement.
@@ -234,7 +231,7 @@ func (p *parser) with(i int) int {
 	recursive := p.word(i) == lex.KwRecursive
 	if recursive {
 		i++
-		p.build.shape.Recursive = true
+		p.build.Shape.Recursive = true
 	}
 	for i < len(p.toks) {
 		start := i
@@ -267,34 +264,31 @@ func (p *parser) named(i int, recursive bool) int {
 		}
 		return i
 	}
-	c := &cte{name: p.name(i), recursive: recursive}
-	p.build.shape.CTEs++
+	c := &Named{Name: p.name(i), Recursive: recursive}
+	p.build.Shape.CTEs++
 	if recursive {
 		p.ctes = append(p.ctes, c)
 	}
-	b := p.build
-	b.depth++
-	b.shape.SubqueryDepth = max(b.shape.SubqueryDepth, b.depth)
-	b.shape.Subqueries++
+	p.build.Enter()
 	end := p.skip(body)
 	if p.opens[body] {
 		var next int
-		c.node, next = p.query(body + 1)
+		c.Query, next = p.query(body + 1)
 		if next < end-1 {
 			p.expr(next, nil, inAny)
 		}
 	} else {
 		p.statement(body + 1)
-		c.node = &node{opaque: true}
+		c.Query = &Query{Opaque: true}
 	}
-	b.depth--
+	p.build.Leave()
 	if k > i+1 {
-		c.node = &node{opaque: true, kids: []*node{c.node}, limited: true} // columns are renamed
+		c.Query = &Query{Opaque: true, Kids: []*Query{c.Query}, Limited: true} // columns are renamed
 	}
 	if !recursive {
 		p.ctes = append(p.ctes, c)
 	}
-	p.build.ctes = append(p.build.ctes, c)
+	p.build.Named = append(p.build.Named, c)
 	for end < len(p.toks) && p.punct(end) != ',' && !p.headsStatement(end) && p.punct(end) != ')' {
 		end++ // SEARCH and CYCLE clauses
 	}
@@ -310,12 +304,12 @@ func (p *parser) headsStatement(i int) bool {
 }
 
 // cteNamed finds the named query in scope that a name means.
-func (p *parser) cteNamed(parts []string) *cte {
+func (p *parser) cteNamed(parts []string) *Named {
 	if len(parts) != 1 {
 		return nil
 	}
 	for i := len(p.ctes) - 1; i >= 0; i-- {
-		if p.ctes[i].name == parts[0] {
+		if p.ctes[i].Name == parts[0] {
 			return p.ctes[i]
 		}
 	}

@@ -3,20 +3,20 @@ package shape
 import "github.com/pointsman/pointsman/pkg/fingerprint/lex"
 
 // selectCore reads SELECT up to what its set operation or its tail begins with.
-func (p *parser) selectCore(i int) (*node, int) {
-	n := &node{}
+func (p *parser) selectCore(i int) (*Query, int) {
+	n := &Query{}
 	return n, p.selectRest(n, i)
 }
 
 // fromFirst reads FROM t [SELECT ..], as DuckDB and Hive write it. Hive writes to several tables behind one FROM.
-func (p *parser) fromFirst(i int) (*node, int) {
-	n := &node{}
+func (p *parser) fromFirst(i int) (*Query, int) {
+	n := &Query{}
 	i = p.from(n, i+1)
 	switch p.word(i) {
 	case lex.KwSelect:
 		i = p.selectRest(n, i)
 	case lex.KwInsert:
-		p.build.shape.Statement = Insert
+		p.build.Shape.Statement = Insert
 		for p.word(i) == lex.KwInsert {
 			next := p.insert(i)
 			if next <= i {
@@ -25,20 +25,20 @@ func (p *parser) fromFirst(i int) (*node, int) {
 			i = next
 		}
 	default:
-		n.star, n.outs = true, []output{{star: true}}
+		n.Star, n.Outs = true, []Output{{Star: true}}
 		i = p.clauses(n, i)
 	}
 	return n, i
 }
 
-func (p *parser) selectRest(n *node, i int) int {
+func (p *parser) selectRest(n *Query, i int) int {
 	i++
 	for {
 		switch {
 		case p.word(i) == lex.KwDistinct:
-			p.build.shape.Distinct = true
+			p.build.Shape.Distinct = true
 			if p.word(i+1) == lex.KwOn && p.punct(i+2) == '(' {
-				n.distinct = true
+				n.DistinctOn = true
 				i = p.expr(i+3, nil, inAny)
 			}
 			i++
@@ -47,12 +47,12 @@ func (p *parser) selectRest(n *node, i int) int {
 			i++
 			continue
 		case p.word(i) == lex.KwTop && (p.tok(i+1).Kind == lex.Literal || p.punct(i+1) == '('):
-			n.limited = true
+			n.Limited = true
 			k := i + 1
 			if p.punct(k) == '(' {
 				k++
 			}
-			n.limit = p.slot(k)
+			n.Limit = p.slot(k)
 			i += 2
 			if p.punct(i-1) == '(' {
 				i = p.skip(i - 1)
@@ -75,15 +75,15 @@ func mysqlModifier(p *parser, i int) bool {
 }
 
 // items reads the output columns.
-func (p *parser) items(n *node, i int) int {
+func (p *parser) items(n *Query, i int) int {
 	if p.word(i) == lex.KwFrom && p.punct(i+1) != ',' {
 		return i // SELECT FROM t, PostgreSQL's empty list
 	}
 	for i < len(p.toks) {
 		end := p.expr(i, n, inItems)
 		if end > i {
-			n.items++
-			n.outs = append(n.outs, p.output(n, i, end))
+			n.Columns++
+			n.Outs = append(n.Outs, p.output(n, i, end))
 		}
 		i = end
 		if p.punct(i) != ',' {
@@ -95,15 +95,15 @@ func (p *parser) items(n *node, i int) int {
 }
 
 // output tells what one output column is called and whether it is a plain column.
-func (p *parser) output(n *node, lo, hi int) output {
+func (p *parser) output(n *Query, lo, hi int) Output {
 	if p.op(hi-1) == "*" && (hi-1 == lo || p.punct(hi-2) == '.') || p.op(lo) == "*" {
-		n.star = true
-		out := output{star: true}
+		n.Star = true
+		out := Output{Star: true}
 		if hi-1 > lo && p.op(hi-1) == "*" {
-			out.col.qual, _ = p.path(lo)
+			out.Column.Qualifier, _ = p.path(lo)
 		}
 		if p.op(hi-1) != "*" {
-			n.renamed = true // * EXCEPT (..) and * REPLACE (..)
+			n.Renamed = true // * EXCEPT (..) and * REPLACE (..)
 		}
 		return out
 	}
@@ -120,22 +120,22 @@ func (p *parser) output(n *node, lo, hi int) output {
 	parts, end := p.path(lo)
 	if end != last || len(parts) == 0 {
 		if alias != "" && p.d.AliasesInWhere() {
-			n.aliases = append(n.aliases, alias)
+			n.Aliases = append(n.Aliases, alias)
 		}
-		return output{name: alias}
+		return Output{Name: alias}
 	}
 	k := len(parts) - 1
-	out := output{name: alias, col: colRef{parts[:k:k], parts[k]}}
+	out := Output{Name: alias, Column: Column{parts[:k:k], parts[k]}}
 	if alias == "" {
-		out.name = parts[k]
+		out.Name = parts[k]
 	} else if alias != parts[k] && p.d.AliasesInWhere() {
-		n.aliases = append(n.aliases, alias)
+		n.Aliases = append(n.Aliases, alias)
 	}
 	return out
 }
 
 // clauses reads FROM, WHERE, GROUP BY and the rest of one SELECT.
-func (p *parser) clauses(n *node, i int) int {
+func (p *parser) clauses(n *Query, i int) int {
 	for i < len(p.toks) {
 		start := i
 		switch p.word(i) {
@@ -161,7 +161,7 @@ func (p *parser) clauses(n *node, i int) int {
 		case lex.KwLateral, lex.KwLeft, lex.KwArray, lex.KwInner:
 			i = p.from(n, i)
 		case lex.KwConnect, lex.KwStart:
-			n.opaque = true
+			n.Opaque = true
 			i = p.expr(i+1, n, inWhere)
 		}
 		if i == start {
@@ -171,10 +171,27 @@ func (p *parser) clauses(n *node, i int) int {
 	return i
 }
 
+// groupKeys counts the expressions of one element behind GROUP BY: those in ROLLUP (..) and CUBE (..), or one.
+func (p *parser) groupKeys(i int) int {
+	if p.word(i) != lex.KwRollup && p.word(i) != lex.KwCube || p.punct(i+1) != '(' {
+		return 1
+	}
+	n := 1
+	for k := i + 2; k < int(p.match[i+1]); k++ {
+		switch p.punct(k) {
+		case '(', '[', '{':
+			k = int(p.match[k])
+		case ',':
+			n++
+		}
+	}
+	return n
+}
+
 // groupBy reads the grouping expressions.
-func (p *parser) groupBy(n *node, i int) int {
-	n.grouped = true
-	p.build.shape.GroupBy = true
+func (p *parser) groupBy(n *Query, i int) int {
+	n.Grouped = true
+	p.build.Shape.GroupBy = true
 	count := 0
 	for p.word(i) == lex.KwAll || p.word(i) == lex.KwDistinct {
 		i++
@@ -182,15 +199,15 @@ func (p *parser) groupBy(n *node, i int) int {
 	for i < len(p.toks) {
 		end := p.expr(i, n, inElement)
 		if end > i {
-			count++
+			count += p.groupKeys(i)
 		}
 		parts, next := p.path(i)
 		if k := len(parts) - 1; k >= 0 && next == end {
-			n.keys = append(n.keys, colRef{parts[:k:k], parts[k]})
+			n.Keys = append(n.Keys, Column{parts[:k:k], parts[k]})
 		}
 		switch p.word(i) {
 		case lex.KwGrouping, lex.KwRollup, lex.KwCube:
-			n.renamed = true // a key may be NULL in the result
+			n.Renamed = true // a key may be NULL in the result
 		}
 		i = end
 		if p.punct(i) != ',' {
@@ -199,11 +216,11 @@ func (p *parser) groupBy(n *node, i int) int {
 		i++
 	}
 	if p.word(i) == lex.KwWith {
-		n.renamed = true // WITH ROLLUP
+		n.Renamed = true // WITH ROLLUP
 		i = p.expr(i+1, n, inTail)
 	}
-	if p.build.shape.GroupKeys == 0 || p.build.depth == 0 {
-		p.build.shape.GroupKeys = count
+	if p.build.Shape.GroupKeys == 0 || p.build.depth == 0 {
+		p.build.Shape.GroupKeys = count
 	}
 	return i
 }

@@ -56,7 +56,7 @@ const (
 	FromNone   Source = "none"   // nothing could be read
 )
 
-// Joins counts joins by kind. A comma between tables is a cross join.
+// Joins counts joins by kind. A join without a condition of its own, and so a comma, is a cross join.
 type Joins struct {
 	Inner int `json:"inner,omitempty"`
 	Left  int `json:"left,omitempty"`

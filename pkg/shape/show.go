@@ -22,19 +22,19 @@ func (p *parser) explain(i int) int {
 	}
 	if i >= len(p.toks) { // EXPLAIN t
 		if parts := p.lastPath(); len(parts) > 0 {
-			b.reads(parts)
+			b.Reads(parts)
 		}
-		b.shape.Statement = Explain
+		b.Shape.Statement = Explain
 		return i
 	}
 	end := p.statement(i)
-	b.shape.Statement = Explain
-	b.shape.Command = "explain"
-	b.shape.Effect = ""
+	b.Shape.Statement = Explain
+	b.Shape.Command = "explain"
+	b.Shape.Effect = ""
 	if analyze {
-		b.shape.Command = "explain analyze"
+		b.Shape.Command = "explain analyze"
 	} else {
-		b.writes, b.locks = false, false
+		b.Wrote, b.Locked = false, false
 	}
 	return end
 }
@@ -57,7 +57,7 @@ func (p *parser) lastPath() []string {
 // show reads SHOW .. [FROM|IN|FOR] t, which names a table where it shows a part of one.
 func (p *parser) show(i int) int {
 	b := p.build
-	b.shape.Statement = Show
+	b.Shape.Statement = Show
 	ofTable := false
 	for ; i < len(p.toks) && p.punct(i) != ';'; i++ {
 		switch p.word(i) {
@@ -99,7 +99,7 @@ func (p *parser) shown(i int) int {
 			db, _ := p.path(next + 1)
 			parts = append(db, parts...)
 		}
-		p.build.reads(parts)
+		p.build.Reads(parts)
 	}
 	return p.end(i)
 }
@@ -112,17 +112,17 @@ func (p *parser) describe(i int) int {
 	}
 	if p.headsQuery(i) || p.word(i) == lex.KwInsert || p.word(i) == lex.KwUpdate || p.word(i) == lex.KwDelete {
 		end := p.statement(i)
-		b.shape.Statement, b.shape.Command, b.shape.Effect = Explain, "explain", ""
-		b.writes, b.locks = false, false
+		b.Shape.Statement, b.Shape.Command, b.Shape.Effect = Explain, "explain", ""
+		b.Wrote, b.Locked = false, false
 		return end
 	}
-	b.shape.Statement = Show
+	b.Shape.Statement = Show
 	switch p.word(i) {
 	case lex.KwDatabase, lex.KwSchema, lex.KwFunction, lex.KwCatalog:
 		return p.end(i)
 	}
 	if parts, _ := p.path(i); len(parts) > 0 {
-		b.reads(parts)
+		b.Reads(parts)
 	}
 	return p.end(i)
 }

@@ -8,13 +8,13 @@ func (p *parser) text() {
 	first := true
 	var class Statement
 	var command string
-	var outer *node
+	var outer *Query
 	for i := 0; i < len(p.toks); {
 		end := p.statement(i)
 		if first {
-			class, command, outer, first = b.shape.Statement, b.shape.Command, b.outer, false
-		} else if b.shape.Statement != class && !reading(b.shape.Statement) {
-			b.writes = b.writes || b.shape.Statement != Set
+			class, command, outer, first = b.Shape.Statement, b.Shape.Command, b.Outer, false
+		} else if b.Shape.Statement != class && !reading(b.Shape.Statement) {
+			b.Wrote = b.Wrote || b.Shape.Statement != Set
 		}
 		if end <= i {
 			end = i + 1
@@ -25,7 +25,7 @@ func (p *parser) text() {
 		}
 		i++
 	}
-	b.shape.Statement, b.shape.Command, b.outer = class, command, outer
+	b.Shape.Statement, b.Shape.Command, b.Outer = class, command, outer
 }
 
 func reading(s Statement) bool { return s == Select || s == Show || s == Explain || s == Set }
@@ -33,7 +33,7 @@ func reading(s Statement) bool { return s == Select || s == Show || s == Explain
 // statement reads one statement and returns the index behind it.
 func (p *parser) statement(i int) int {
 	b := p.build
-	s := &b.shape
+	s := &b.Shape
 	scope := len(p.ctes)
 	lead := i
 	for p.punct(lead) == '(' {
@@ -51,8 +51,8 @@ func (p *parser) statement(i int) int {
 	case lex.KwSelect, lex.KwWith, lex.KwValues, lex.KwFrom, lex.KwTable:
 		s.Statement = Select // unless the query turns out to feed an INSERT behind it
 		n, end := p.query(i)
-		b.outer = n
-		b.roots = append(b.roots, n)
+		b.Outer = n
+		b.Roots = append(b.Roots, n)
 		return end
 	case lex.KwInsert:
 		s.Statement = Insert
@@ -79,7 +79,7 @@ func (p *parser) statement(i int) int {
 // insert reads INSERT and REPLACE.
 func (p *parser) insert(i int) int {
 	b := p.build
-	b.writes = true
+	b.Wrote = true
 	overwrite := false
 	i++
 	for {
@@ -107,11 +107,11 @@ target:
 			i = p.skip(i)
 		}
 	} else if parts, next := p.path(i); len(parts) > 0 {
-		b.writesTo(tableOf(parts))
+		b.Writes(tableOf(parts))
 		i = next
 	}
 	if overwrite && b.depth == 0 {
-		b.shape.Effect = Repeatable
+		b.Shape.Effect = Repeatable
 	}
 	if p.word(i) == lex.KwAs && p.isName(i+1) {
 		i += 2
@@ -126,8 +126,8 @@ func (p *parser) insertBody(i int) int {
 		switch w := p.word(i); {
 		case w == lex.KwSelect, w == lex.KwWith, w == lex.KwFrom, w == lex.KwTable && p.isName(i+1), p.punct(i) == '(' && p.opens[i]:
 			n, end := p.query(i)
-			p.build.outer = n
-			p.build.roots = append(p.build.roots, n)
+			p.build.Outer = n
+			p.build.Roots = append(p.build.Roots, n)
 			i = end
 		case p.punct(i) == '(':
 			i = p.skip(i)
@@ -154,26 +154,26 @@ func (p *parser) update(i int) int {
 	for p.word(i) == lex.KwLowPriority || p.word(i) == lex.KwIgnore || p.word(i) == lex.KwOr || p.word(i) == lex.KwReplace {
 		i++
 	}
-	n := &node{}
+	n := &Query{}
 	b := p.build
-	b.writes = true
-	joins := b.shape.JoinTables
+	b.Wrote = true
+	joins := b.Shape.JoinTables
 	i = p.from(n, i)
-	if len(n.sources) == 1 {
-		b.shape.JoinTables = joins // UPDATE t is no reference behind FROM
+	if len(n.Items) == 1 {
+		b.Shape.JoinTables = joins // UPDATE t is no reference behind FROM
 	}
 	if p.word(i) == lex.KwSet {
 		end := p.expr(i+1, n, inWhere)
 		p.targets(n, i+1, end)
 		i = end
 	}
-	b.roots = append(b.roots, n)
+	b.Roots = append(b.Roots, n)
 	i = p.clauses(n, i)
 	return p.rest(n, i)
 }
 
 // targets finds the tables that assignments write.
-func (p *parser) targets(n *node, lo, hi int) {
+func (p *parser) targets(n *Query, lo, hi int) {
 	found := false
 	for i := lo; i < hi; i++ {
 		switch p.punct(i) {
@@ -188,15 +188,15 @@ func (p *parser) targets(n *node, lo, hi int) {
 		if len(parts) < 2 {
 			continue
 		}
-		for _, s := range n.sources {
-			if s.parts != nil && s.named(parts[:len(parts)-1]) {
-				p.build.writesTo(s.table)
+		for _, s := range n.Items {
+			if s.Parts != nil && s.named(parts[:len(parts)-1]) {
+				p.build.Writes(s.Table)
 				found = true
 			}
 		}
 	}
-	if !found && len(n.sources) > 0 && n.sources[0].parts != nil {
-		p.build.writesTo(n.sources[0].table)
+	if !found && len(n.Items) > 0 && n.Items[0].Parts != nil {
+		p.build.Writes(n.Items[0].Table)
 	}
 }
 
@@ -206,9 +206,9 @@ func (p *parser) delete(i int) int {
 		i++
 	}
 	b := p.build
-	b.writes = true
-	n := &node{}
-	b.roots = append(b.roots, n)
+	b.Wrote = true
+	n := &Query{}
+	b.Roots = append(b.Roots, n)
 	var named [][]string
 	if p.word(i) != lex.KwFrom {
 		for {
@@ -235,7 +235,7 @@ func (p *parser) delete(i int) int {
 			i = next
 		}
 	}
-	first := len(n.sources)
+	first := len(n.Items)
 	i = p.from(n, i)
 	if p.word(i) == lex.KwUsing {
 		i = p.from(n, i+1)
@@ -270,23 +270,23 @@ func (p *parser) usingTargets(i int) ([][]string, int) {
 	}
 }
 
-func (p *parser) deleted(n *node, named [][]string, first int) {
+func (p *parser) deleted(n *Query, named [][]string, first int) {
 	if named == nil {
-		if first < len(n.sources) && n.sources[first].parts != nil {
-			p.build.writesTo(n.sources[first].table)
+		if first < len(n.Items) && n.Items[first].Parts != nil {
+			p.build.Writes(n.Items[first].Table)
 		}
 		return
 	}
 	for _, name := range named {
 		found := false
-		for _, s := range n.sources {
-			if s.parts != nil && (s.named(name) || s.alias != "" && tableOf(name) == s.table) {
-				p.build.writesTo(s.table)
+		for _, s := range n.Items {
+			if s.Parts != nil && (s.named(name) || s.Alias != "" && tableOf(name) == s.Table) {
+				p.build.Writes(s.Table)
 				found = true
 			}
 		}
 		if !found {
-			p.build.writesTo(tableOf(name))
+			p.build.Writes(tableOf(name))
 		}
 	}
 }
@@ -297,14 +297,14 @@ func (p *parser) merge(i int) int {
 		i++
 	}
 	b := p.build
-	b.writes = true
-	n := &node{}
-	b.roots = append(b.roots, n)
-	joins := b.shape.JoinTables
+	b.Wrote = true
+	n := &Query{}
+	b.Roots = append(b.Roots, n)
+	joins := b.Shape.JoinTables
 	i = p.factor(n, i)
-	b.shape.JoinTables = joins
-	if len(n.sources) > 0 && n.sources[0].parts != nil {
-		b.writesTo(n.sources[0].table)
+	b.Shape.JoinTables = joins
+	if len(n.Items) > 0 && n.Items[0].Parts != nil {
+		b.Writes(n.Items[0].Table)
 	}
 	if p.word(i) == lex.KwUsing {
 		i = p.factor(n, i+1)
@@ -318,7 +318,7 @@ func (p *parser) merge(i int) int {
 }
 
 // rest walks over what is left of a statement.
-func (p *parser) rest(n *node, i int) int {
+func (p *parser) rest(n *Query, i int) int {
 	for i < len(p.toks) && p.punct(i) != ';' && p.punct(i) != ')' {
 		next := p.expr(i, n, inAny)
 		if next == i {

@@ -4,47 +4,45 @@ package shape
 // shared.
 type Template struct {
 	shape  Shape // without what Bind adds
-	limit  slotRef
-	offset slotRef
+	limit  Slot
+	offset Slot
 	preds  []predTemplate
 	// uses counts the references to each table: a predicate that is offered must hold for all of them.
 	uses   map[Table]int
-	ranges []rangeTemplate
+	ranges []Range
 }
 
-// slotRef points at the literal that holds a value. The zero reference points at none.
-type slotRef struct {
-	kind refKind
+// Slot points at the literal that holds a value. The zero reference points at none.
+type Slot struct {
+	kind slotKind
 	slot uint32
 }
 
-type refKind uint8
+type slotKind uint8
 
 const (
-	noRef   refKind = iota
-	slotLit         // the literal of a slot
-	allRows         // LIMIT ALL or LIMIT NULL: no bound
+	noRef   slotKind = iota
+	slotLit          // the literal of a slot
+	allRows          // LIMIT ALL or LIMIT NULL: no bound
 )
 
-// predTemplate is a predicate whose constants are slots.
+// SlotOf points at the literal of a slot.
+func SlotOf(slot uint32) Slot { return Slot{slotLit, slot} }
+
+// predTemplate is a test that holds for one reference to a table.
 type predTemplate struct {
-	table Table
-	// ref is the reference to the table that the predicate holds for.
+	table  Table
 	ref    int
 	column string
-	op     Op
-	slots  []uint32
-	escape slotRef // LIKE .. ESCAPE
-	// hasEscape says that an escape clause was written.
-	hasEscape bool
+	Test
 }
 
-// rangeTemplate is the two ends of a range on one column, for the parameter bucket.
-type rangeTemplate struct {
-	low, high slotRef
-	// interval is a slot of INTERVAL n unit back from now, instead of two ends.
-	interval slotRef
-	unit     string
+// Range is a range on one column, whose width is part of the parameter bucket: its two ends, or the time since an interval
+// ago.
+type Range struct {
+	Low, High Slot
+	Interval  Slot
+	Unit      string // of the interval, in lower case
 }
 
 // Statement is the class of the template's statement.

@@ -37,7 +37,7 @@ const (
 // utility reads every statement that is neither a query nor a change of rows.
 func (p *parser) utility(i int) int {
 	b := p.build
-	s := &b.shape
+	s := &b.Shape
 	s.Statement = Other
 	s.Command = p.command(i, 2)
 	w := p.word(i)
@@ -51,7 +51,7 @@ func (p *parser) utility(i int) int {
 	case lex.KwSet, lex.KwReset, lex.KwUnset:
 		s.Statement = Set
 		if p.word(i+1) == lex.KwGlobal || p.spells(i+1, "persist") || p.spells(i+1, "password") {
-			b.writes = true
+			b.Wrote = true
 			s.Effect = Repeatable
 		}
 		return p.rest(nil, i+1)
@@ -61,11 +61,11 @@ func (p *parser) utility(i int) int {
 		return p.end(i)
 	case lex.KwCall:
 		s.Statement = Call
-		b.writes = true
+		b.Wrote = true
 		return p.rest(nil, i+1)
 	case lex.KwExec, lex.KwExecute:
 		s.Statement = Execute
-		b.writes = true
+		b.Wrote = true
 		return p.rest(nil, i+1)
 	case lex.KwDrop:
 		s.Statement = Drop
@@ -94,15 +94,15 @@ func (p *parser) utility(i int) int {
 		s.Effect = SessionEffect
 		return p.cache(i + 1)
 	case lex.KwLock:
-		b.locks = true
+		b.Locked = true
 		return p.objects(i+1, readsTable)
 	case lex.KwLoad, lex.KwImport:
-		b.writes = true
+		b.Wrote = true
 		return p.load(i + 1)
 	case lex.KwCopy:
 		return p.copy(i + 1)
 	case lex.KwGrant, lex.KwRevoke:
-		b.writes = true
+		b.Wrote = true
 		s.Effect = Repeatable
 		return p.granted(i + 1)
 	}
@@ -117,7 +117,7 @@ func (p *parser) utility(i int) int {
 }
 
 func (p *parser) drop(i int) int {
-	s := &p.build.shape
+	s := &p.build.Shape
 	if p.word(i) == lex.KwTemporary || p.word(i) == lex.KwTemp {
 		i++
 	}
@@ -138,7 +138,7 @@ func (p *parser) drop(i int) int {
 			}
 		}
 	}
-	p.build.writes = true
+	p.build.Wrote = true
 	return p.end(i)
 }
 
@@ -146,7 +146,7 @@ func (p *parser) drop(i int) int {
 func (p *parser) objects(i int, how touched) int {
 	b := p.build
 	if how == writesTable {
-		b.writes = true
+		b.Wrote = true
 	}
 	for {
 		switch p.word(i) {
@@ -171,7 +171,7 @@ func (p *parser) objects(i int, how touched) int {
 	for i < len(p.toks) {
 		if p.headsQuery(i) {
 			n, end := p.query(i)
-			b.roots = append(b.roots, n)
+			b.Roots = append(b.Roots, n)
 			return p.end(end)
 		}
 		parts, next := p.path(i)
@@ -179,9 +179,9 @@ func (p *parser) objects(i int, how touched) int {
 			break
 		}
 		if how == writesTable {
-			b.writesTo(tableOf(parts))
+			b.Writes(tableOf(parts))
 		} else {
-			b.reads(parts)
+			b.Reads(parts)
 		}
 		i = next
 		for i < len(p.toks) && p.punct(i) != ',' && p.punct(i) != ';' && p.word(i) != lex.KwWith && !p.spells(i, "to") && p.word(i) != lex.KwAnd && p.word(i) != lex.KwWhere {
@@ -204,7 +204,7 @@ func (p *parser) objects(i int, how touched) int {
 // alter reads ALTER of a table or view, and the other tables that it may name.
 func (p *parser) alter(i int) int {
 	b := p.build
-	b.writes = true
+	b.Wrote = true
 	switch p.word(i) {
 	case lex.KwTable, lex.KwView, lex.KwMaterialized:
 	default:
@@ -217,16 +217,16 @@ func (p *parser) alter(i int) int {
 	if len(parts) == 0 {
 		return p.end(i)
 	}
-	b.writesTo(tableOf(parts))
+	b.Writes(tableOf(parts))
 	for i = next; i < len(p.toks) && p.punct(i) != ';'; i++ {
 		if p.word(i) == lex.KwWith && p.word(i+1) == lex.KwTable || p.word(i) == lex.KwAttach && p.word(i+1) == lex.KwPartition && !p.d.MySQLLike() && p.isName(i+2) {
 			if other, _ := p.path(i + 2); len(other) > 0 {
-				b.writesTo(tableOf(other))
+				b.Writes(tableOf(other))
 			}
 		}
 		if p.word(i) == lex.KwAs && p.headsQuery(i+1) {
 			n, end := p.query(i + 1)
-			b.roots = append(b.roots, n)
+			b.Roots = append(b.Roots, n)
 			return p.end(end)
 		}
 	}
@@ -236,12 +236,12 @@ func (p *parser) alter(i int) int {
 // comment reads COMMENT ON TABLE t or COLUMN t.c.
 func (p *parser) comment(i int) int {
 	b := p.build
-	b.writes = true
-	b.shape.Effect = Repeatable
+	b.Wrote = true
+	b.Shape.Effect = Repeatable
 	if p.word(i) != lex.KwOn {
 		return p.end(i)
 	}
-	b.shape.Command = "comment on"
+	b.Shape.Command = "comment on"
 	kind := i + 1
 	if p.word(kind) == lex.KwMaterialized {
 		kind++
@@ -250,11 +250,11 @@ func (p *parser) comment(i int) int {
 	switch p.word(kind) {
 	case lex.KwColumn:
 		if len(parts) > 1 {
-			b.writesTo(tableOf(parts[:len(parts)-1]))
+			b.Writes(tableOf(parts[:len(parts)-1]))
 		}
 	case lex.KwTable, lex.KwView:
 		if len(parts) > 0 {
-			b.writesTo(tableOf(parts))
+			b.Writes(tableOf(parts))
 		}
 	}
 	return p.end(i)
@@ -270,12 +270,12 @@ func (p *parser) cache(i int) int {
 	for k := next; k < len(p.toks) && p.punct(k) != ';'; k++ {
 		if p.headsQuery(k) {
 			n, end := p.query(k)
-			b.roots = append(b.roots, n)
+			b.Roots = append(b.Roots, n)
 			return p.end(end)
 		}
 	}
 	if len(parts) > 0 {
-		b.reads(parts)
+		b.Reads(parts)
 	}
 	return p.end(next)
 }
@@ -285,10 +285,10 @@ func (p *parser) load(i int) int {
 	for ; i < len(p.toks) && p.punct(i) != ';'; i++ {
 		if p.word(i) == lex.KwTable {
 			if parts, _ := p.path(i + 1); len(parts) > 0 {
-				p.build.writesTo(tableOf(parts))
+				p.build.Writes(tableOf(parts))
 			}
 			if p.word(i-1) == lex.KwOverwrite {
-				p.build.shape.Effect = Repeatable
+				p.build.Shape.Effect = Repeatable
 			}
 			return p.end(i)
 		}
@@ -305,23 +305,23 @@ func (p *parser) copy(i int) int {
 	}
 	if p.headsQuery(i) {
 		n, end := p.query(i)
-		b.roots = append(b.roots, n)
-		b.writes = true // a file
+		b.Roots = append(b.Roots, n)
+		b.Wrote = true // a file
 		return p.end(end)
 	}
 	parts, next := p.path(i)
 	if len(parts) == 0 {
-		b.writes = true
+		b.Wrote = true
 		return p.end(i)
 	}
 	if p.punct(next) == '(' {
 		next = p.skip(next)
 	}
 	if into || p.word(next) == lex.KwFrom {
-		b.writesTo(tableOf(parts))
+		b.Writes(tableOf(parts))
 	} else {
-		b.reads(parts)
-		b.writes = true
+		b.Reads(parts)
+		b.Wrote = true
 	}
 	return p.rest(nil, next+1)
 }
@@ -340,7 +340,7 @@ func (p *parser) granted(i int) int {
 			return p.end(i)
 		}
 		if parts, next := p.path(i); len(parts) > 0 && p.punct(next) != '.' {
-			p.build.reads(parts)
+			p.build.Reads(parts)
 		}
 		return p.end(i)
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // over reads OVER (..) or OVER name, and notes the window.
-func (p *parser) over(i int, n *node) int {
+func (p *parser) over(i int, n *Query) int {
 	if !p.endsOperand(i - 1) {
 		return i + 1
 	}
@@ -17,12 +17,12 @@ func (p *parser) over(i int, n *node) int {
 			return i + 1
 		}
 		w.PartitionBy, w.Ordered = p.windowNamed(p.name(i+1), n, i)
-		p.build.window(w)
+		p.build.AddWindow(w)
 		return i + 2
 	}
 	keys, ordered, end := p.windowSpec(i+2, n)
 	w.PartitionBy, w.Ordered = keys, ordered
-	p.build.window(w)
+	p.build.AddWindow(w)
 	return end
 }
 
@@ -65,12 +65,12 @@ func (p *parser) openOf(k int) int {
 }
 
 // windowSpec reads what stands in the brackets of OVER or WINDOW and returns the index behind them.
-func (p *parser) windowSpec(i int, n *node) (keys []string, ordered bool, end int) {
+func (p *parser) windowSpec(i int, n *Query) (keys []string, ordered bool, end int) {
 	if p.isName(i) && p.word(i) != lex.KwPartition && p.word(i) != lex.KwOrder && p.word(i) != lex.KwRows && p.word(i) != lex.KwRange && p.punct(i+1) != '(' {
 		keys, ordered = p.windowNamed(p.name(i), n, i)
 		i++
 	}
-	var cols []colRef
+	var cols []Column
 	if (p.word(i) == lex.KwPartition || p.word(i) == lex.KwDistribute) && p.word(i+1) == lex.KwBy {
 		i += 2
 		for i < len(p.toks) {
@@ -79,7 +79,7 @@ func (p *parser) windowSpec(i int, n *node) (keys []string, ordered bool, end in
 				keys = append(keys, p.render(i, end))
 				if parts, next := p.path(i); next == end && len(parts) > 0 {
 					k := len(parts) - 1
-					cols = append(cols, colRef{parts[:k:k], parts[k]})
+					cols = append(cols, Column{parts[:k:k], parts[k]})
 				}
 			}
 			i = end
@@ -94,7 +94,7 @@ func (p *parser) windowSpec(i int, n *node) (keys []string, ordered bool, end in
 	}
 	i = p.expr(i, nil, inAny)
 	if n != nil {
-		n.windows = append(n.windows, cols)
+		n.Windows = append(n.Windows, cols)
 	}
 	if p.punct(i) == ')' {
 		i++
@@ -103,29 +103,38 @@ func (p *parser) windowSpec(i int, n *node) (keys []string, ordered bool, end in
 }
 
 // windowNamed looks a named window up. Its definition may stand further on, behind WINDOW, at the same depth.
-func (p *parser) windowNamed(name string, n *node, i int) (keys []string, ordered bool) {
+func (p *parser) windowNamed(name string, n *Query, i int) (keys []string, ordered bool) {
 	if n != nil {
-		n.windows = append(n.windows, nil)
+		n.Windows = append(n.Windows, nil)
 	}
 	if p.windows == nil {
-		p.windows = map[string][2]int{}
+		p.windows = map[string]*namedWindow{}
 		for k := range p.toks {
 			if p.word(k) == lex.KwWindow {
 				p.namedWindows(k + 1)
 			}
 		}
 	}
-	spec, ok := p.windows[name]
-	if !ok || spec[0] <= i && i < spec[1] || p.depth >= maxNesting {
+	w := p.windows[name]
+	if w == nil || w.lo <= i && i < w.hi {
 		return nil, false
 	}
-	p.depth++
-	saved := p.build
-	p.build = newBuilder(p.d) // what stands there is counted where it stands
-	keys, ordered, _ = p.windowSpec(spec[0], nil)
-	p.build = saved
-	p.depth--
-	return keys, ordered
+	if !w.read {
+		w.read = true // before it is read, so that one that names itself ends
+		saved := p.build
+		p.build = NewBuilder(p.d) // what stands there is counted where it stands
+		w.keys, w.ordered, _ = p.windowSpec(w.lo, nil)
+		p.build = saved
+	}
+	return w.keys, w.ordered
+}
+
+// namedWindow is a definition behind WINDOW, and what it says once it was read.
+type namedWindow struct {
+	lo, hi  int
+	read    bool
+	keys    []string
+	ordered bool
 }
 
 // namedWindows notes where the definitions behind WINDOW stand.
@@ -133,7 +142,7 @@ func (p *parser) namedWindows(i int) {
 	for p.isName(i) && p.word(i+1) == lex.KwAs && p.punct(i+2) == '(' {
 		end := p.skip(i + 2)
 		if _, ok := p.windows[p.name(i)]; !ok {
-			p.windows[p.name(i)] = [2]int{i + 3, end}
+			p.windows[p.name(i)] = &namedWindow{lo: i + 3, hi: end}
 		}
 		if p.punct(end) != ',' {
 			return
@@ -143,7 +152,7 @@ func (p *parser) namedWindows(i int) {
 }
 
 // windowClause reads WINDOW w AS (..), .. from its first name on.
-func (p *parser) windowClause(_ *node, i int) int {
+func (p *parser) windowClause(_ *Query, i int) int {
 	for p.isName(i) && p.word(i+1) == lex.KwAs && p.punct(i+2) == '(' {
 		p.expr(i+3, nil, inAny)
 		i = p.skip(i + 2)
