@@ -31,7 +31,7 @@ type historyFlags struct {
 func (f historyFlags) config() history.Config {
 	c := history.DefaultConfig()
 	c.Addr, c.Database, c.User, c.Password = []string{f.Addr}, f.Database, f.User, config.Secret(f.Password)
-	c.Protocol, c.Cluster = f.Protocol, f.Cluster
+	c.Protocol, c.Cluster = history.Protocol(f.Protocol), f.Cluster
 	return c
 }
 

@@ -82,7 +82,7 @@ type upCmd struct {
 // Run starts everything, and runs the demo if asked to.
 func (c *upCmd) Run(ctx context.Context, s *streams) (err error) {
 	if c.For != 0 && (c.For < 10*time.Second || c.For > time.Hour) {
-		return lifecycle.UsageError{Err: fmt.Errorf("--for must be between 10s and 1h, is %s", c.For)}
+		return &lifecycle.UsageError{Err: fmt.Errorf("--for must be between 10s and 1h, is %s", c.For)}
 	}
 	tel, err := c.telemetry(ctx, s)
 	if err != nil {

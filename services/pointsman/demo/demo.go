@@ -32,7 +32,7 @@ type Options struct {
 	// Prefix begins every task id: on a lasting broker each run needs one of its own.
 	Prefix string
 	// Break is called under load, at the moment when the interactive queue is longest; nil breaks nothing.
-	Break func() error
+	Break func()
 	// Progress is where the live view goes; nil shows none. Terminal says that it can move the cursor.
 	Progress io.Writer
 	Terminal bool
@@ -109,10 +109,7 @@ func (o Options) breakLater(ctx context.Context, b *board) <-chan error {
 			out <- ctx.Err()
 		case <-time.After(after):
 			b.note("killing the interactive engine's process")
-			if err := o.Break(); err != nil {
-				out <- fmt.Errorf("breaking the interactive engine: %w", err)
-				return
-			}
+			o.Break()
 			out <- nil
 		}
 	}()
