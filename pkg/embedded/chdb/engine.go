@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"sync"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -26,6 +27,9 @@ type Engine struct {
 func Start(ctx context.Context, cfg Config) (*Engine, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
+	}
+	if runtime.GOOS != "linux" {
+		return nil, fmt.Errorf("starting engine %s: the embedded engine needs Linux, use a clickhouse-server of your own", cfg.Name)
 	}
 	if cfg.LibPath == "" {
 		path, err := Ensure(ctx, nil)

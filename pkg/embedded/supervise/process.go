@@ -45,7 +45,8 @@ func (c *child) run(cfg *Config, started chan<- error) {
 	cmd := cfg.Command()
 	// Its own group, so that Ctrl-C in a terminal reaches the parent alone, which then stops its
 	// children in order.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	tieToParent(cmd.SysProcAttr)
 	pipes, err := wire(cmd)
 	if err == nil {
 		if err = cmd.Start(); err != nil {

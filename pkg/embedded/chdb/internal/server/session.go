@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/hex"
 	"strings"
 	"sync"
 	"time"
@@ -145,4 +146,12 @@ func current(conn *libchdb.Conn, settings []libchdb.Param) ([]libchdb.Param, err
 		out = append(out, libchdb.Param{Name: unhex(name), Value: unhex(value)})
 	}
 	return out, nil
+}
+
+func unhex(s string) string {
+	b, err := hex.DecodeString(s)
+	if err != nil {
+		return s
+	}
+	return string(b)
 }

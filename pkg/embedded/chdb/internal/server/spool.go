@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-
-	"golang.org/x/sys/unix"
 )
 
 // spoolMemory is how much of a spool is held in memory before it moves to a file.
@@ -18,21 +16,21 @@ type spool struct {
 	file   *os.File
 	dir    string
 	size   int64
-	inFile bool
+	onDisk bool
 }
 
 func newSpool(dir string) (*spool, error) {
-	fd, err := unix.MemfdCreate("pointsman-spool", unix.MFD_CLOEXEC)
+	file, err := memoryFile()
 	if err != nil {
-		return nil, fmt.Errorf("making a spool: %w", err)
+		return nil, err
 	}
-	return &spool{file: os.NewFile(uintptr(fd), "spool"), dir: dir}, nil
+	return &spool{file: file, dir: dir}, nil
 }
 
 // Write appends to the spool.
 func (s *spool) Write(p []byte) (int, error) {
-	if !s.inFile && s.size+int64(len(p)) > spoolMemory {
-		if err := s.toFile(); err != nil {
+	if !s.onDisk && s.size+int64(len(p)) > spoolMemory {
+		if err := s.toDisk(); err != nil {
 			return 0, err
 		}
 	}
@@ -41,25 +39,24 @@ func (s *spool) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func (s *spool) toFile() error {
-	fd, err := unix.Open(s.dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+func (s *spool) toDisk() error {
+	file, err := diskFile(s.dir)
 	if err != nil {
-		return fmt.Errorf("making a spool file in %s: %w", s.dir, err)
+		return err
 	}
-	file := os.NewFile(uintptr(fd), "spool")
 	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
 		return errors.Join(err, file.Close())
 	}
 	if _, err := io.Copy(file, s.file); err != nil {
-		return errors.Join(fmt.Errorf("moving a spool to a file: %w", err), file.Close())
+		return errors.Join(fmt.Errorf("moving a spool to disk: %w", err), file.Close())
 	}
 	err = s.file.Close()
-	s.file, s.inFile = file, true
+	s.file, s.onDisk = file, true
 	return err
 }
 
-// Path is where the engine, which lives in this process, can open the spool.
-func (s *spool) Path() string { return fmt.Sprintf("/proc/self/fd/%d", s.file.Fd()) }
+// Path is where the engine can open the spool.
+func (s *spool) Path() string { return filePath(s.file) }
 
 // Reader rewinds the spool for reading.
 func (s *spool) Reader() (io.Reader, error) {
@@ -67,4 +64,5 @@ func (s *spool) Reader() (io.Reader, error) {
 	return s.file, err
 }
 
+// Close lets go of the spool.
 func (s *spool) Close() error { return s.file.Close() }
