@@ -87,6 +87,7 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (_ *App, err
 	if err != nil {
 		return nil, err
 	}
+	a.Close("profiles", func() error { profiles.wait(); return nil })
 	a.decider = &decider{
 		profiles: profiles,
 		clusters: newClusters(), metrics: a.metrics, clock: time.Now, book: budget.NewBook(),

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/time/rate"
 
 	"github.com/pointsman/pointsman/pkg/profile"
 	"github.com/pointsman/pointsman/pkg/telemetry"
@@ -17,8 +19,9 @@ type profileSource interface {
 	Profiles(ctx context.Context, fingerprints []string, now time.Time) (map[profile.Key]profile.Profile, error)
 }
 
-// profiles is the router's view of history: an LRU in front of one batch look-up per poll, with a deadline. A query that
-// takes 200 ms must not wait for history: what is not there in time is unknown, and the decision says so.
+// profiles is the router's view of history: an LRU in front of one query at a time, for whatever all partitions have asked
+// for meanwhile, and a deadline. A query that takes 200 ms must not wait for history: what is not there in time is taken as it
+// was known last, or is unknown, and the decision says so. The late answer serves the next one.
 type profiles struct {
 	source   profileSource
 	deadline time.Duration
@@ -27,6 +30,12 @@ type profiles struct {
 	log      *slog.Logger
 	metrics  *metrics
 	clock    func() time.Time
+	warn     rate.Sometimes
+
+	mu      sync.Mutex
+	next    *ask // being gathered for the next query; nil when nobody has asked since the last began
+	running bool
+	idle    sync.WaitGroup
 }
 
 // cached is what history said of a fingerprint, and when. (The library's expirable LRU keeps a goroutine that can't be ended.)
@@ -35,23 +44,41 @@ type cached struct {
 	at   time.Time
 }
 
+// ask is one query to history, shared by everybody who wants something of it.
+type ask struct {
+	fingerprints map[string]bool
+	done         chan struct{}
+	err          error
+}
+
+// queryTime bounds a query that nobody waits for any more.
+const queryTime = 10 * time.Second
+
+// staleFor is how long an answer is used when history does not give a newer one.
+const staleFor = 15 * time.Minute
+
 func newProfiles(source profileSource, cfg ProfilesConfig, log *slog.Logger, m *metrics) (*profiles, error) {
 	cache, err := lru.New[string, cached](cfg.CacheSize)
 	if err != nil {
 		return nil, fmt.Errorf("making the profile cache: %w", err)
 	}
-	return &profiles{source: source, deadline: cfg.LookupDeadline, ttl: cfg.CacheTTL, cache: cache, log: log, metrics: m, clock: time.Now}, nil
+	return &profiles{
+		source: source, deadline: cfg.LookupDeadline, ttl: cfg.CacheTTL, cache: cache, log: log, metrics: m, clock: time.Now,
+		warn: rate.Sometimes{First: 1, Interval: 10 * time.Second},
+	}, nil
 }
 
-// lookup returns what history says of each fingerprint. Those not in the cache are asked for together, in one query.
+// lookup returns what history says of each fingerprint. Those not in the cache, or too old there, are asked for together.
 func (p *profiles) lookup(ctx context.Context, fingerprints []string) map[string]profile.Lookup {
 	out := make(map[string]profile.Lookup, len(fingerprints))
 	var missing []string
+	now := p.clock()
 	for _, f := range fingerprints {
 		if _, ok := out[f]; ok {
 			continue
 		}
-		if c, ok := p.cache.Get(f); ok && p.clock().Sub(c.at) < p.ttl {
+		c, ok := p.cache.Get(f)
+		if ok && now.Sub(c.at) < p.ttl {
 			out[f] = toLookup(c.list)
 			p.metrics.profileLookups.WithLabelValues("cache").Inc()
 			continue
@@ -59,31 +86,105 @@ func (p *profiles) lookup(ctx context.Context, fingerprints []string) map[string
 		out[f] = profile.Lookup{}
 		missing = append(missing, f)
 	}
-	if len(missing) == 0 || p.source == nil {
+	if len(missing) == 0 {
 		return out
 	}
-	ctx, cancel := context.WithTimeout(ctx, p.deadline)
+	from := "history"
+	if err := p.await(ctx, missing); err != nil {
+		from = "late"
+		p.warn.Do(func() {
+			p.log.WarnContext(ctx, "history did not answer in time, deciding with what is known", "deadline", p.deadline, telemetry.Err(err))
+		})
+	}
+	for _, f := range missing {
+		c, ok := p.cache.Get(f)
+		switch {
+		case ok && p.clock().Sub(c.at) < staleFor:
+			out[f] = toLookup(c.list)
+			p.metrics.profileLookups.WithLabelValues(from).Inc()
+		default:
+			p.metrics.profileLookups.WithLabelValues("unknown").Inc()
+		}
+	}
+	return out
+}
+
+// await asks for the fingerprints and waits for the answer, at most for the deadline.
+func (p *profiles) await(ctx context.Context, fingerprints []string) error {
+	a := p.join(fingerprints)
+	timer := time.NewTimer(p.deadline)
+	defer timer.Stop()
+	select {
+	case <-a.done:
+		return a.err
+	case <-timer.C:
+		return context.DeadlineExceeded
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// join puts the fingerprints on the next query. One query runs at a time, so that a slow history gets fewer and larger
+// queries, not more of them.
+func (p *profiles) join(fingerprints []string) *ask {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.next == nil {
+		p.next = &ask{fingerprints: map[string]bool{}, done: make(chan struct{})}
+	}
+	for _, f := range fingerprints {
+		p.next.fingerprints[f] = true
+	}
+	if !p.running {
+		p.running = true
+		p.idle.Go(p.run)
+	}
+	return p.next
+}
+
+// run asks until nobody has joined while it asked.
+func (p *profiles) run() {
+	for {
+		p.mu.Lock()
+		a := p.next
+		p.next = nil
+		if a == nil {
+			p.running = false
+			p.mu.Unlock()
+			return
+		}
+		p.mu.Unlock()
+		a.err = p.query(a.fingerprints)
+		close(a.done)
+	}
+}
+
+func (p *profiles) query(wanted map[string]bool) error {
+	list := make([]string, 0, len(wanted))
+	for f := range wanted {
+		list = append(list, f)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), queryTime)
 	defer cancel()
 	start := p.clock()
-	found, err := p.source.Profiles(ctx, missing, start)
+	found, err := p.source.Profiles(ctx, list, start)
 	p.metrics.profileSeconds.Observe(p.clock().Sub(start).Seconds())
 	if err != nil {
-		p.metrics.profileLookups.WithLabelValues("unavailable").Add(float64(len(missing)))
-		p.log.WarnContext(ctx, "history did not answer, deciding without it", "fingerprints", len(missing), telemetry.Err(err))
-		return out
+		return err
 	}
-	byFingerprint := make(map[string][]profile.Profile, len(missing))
+	byFingerprint := make(map[string][]profile.Profile, len(list))
 	for _, prof := range found {
 		byFingerprint[prof.Key.Fingerprint] = append(byFingerprint[prof.Key.Fingerprint], prof)
 	}
-	for _, f := range missing {
+	for _, f := range list {
 		// A fingerprint without history is cached too: otherwise each new one would be asked for at every poll.
 		p.cache.Add(f, cached{byFingerprint[f], start})
-		out[f] = toLookup(byFingerprint[f])
 	}
-	p.metrics.profileLookups.WithLabelValues("history").Add(float64(len(missing)))
-	return out
+	return nil
 }
+
+// wait returns when no query runs any more.
+func (p *profiles) wait() { p.idle.Wait() }
 
 func toLookup(list []profile.Profile) profile.Lookup {
 	l := profile.Lookup{Asked: true, Found: make(map[profile.Key]profile.Profile, len(list))}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -12,40 +14,106 @@ import (
 	"github.com/pointsman/pointsman/pkg/profile"
 )
 
-// asked records what history was asked for.
-type asked struct {
+// oracle is a history that takes its time, and records what it was asked.
+type oracle struct {
+	takes time.Duration
+
+	mu    sync.Mutex
 	calls [][]string
 	err   error
 }
 
-func (a *asked) Profiles(_ context.Context, fingerprints []string, _ time.Time) (map[profile.Key]profile.Profile, error) {
-	a.calls = append(a.calls, fingerprints)
-	if a.err != nil {
-		return nil, a.err
+func (o *oracle) Profiles(ctx context.Context, fingerprints []string, _ time.Time) (map[profile.Key]profile.Profile, error) {
+	o.mu.Lock()
+	o.calls = append(o.calls, fingerprints)
+	err := o.err
+	o.mu.Unlock()
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(o.takes):
+	}
+	if err != nil {
+		return nil, err
 	}
 	k := profile.Key{Fingerprint: "known", Engine: "e", Cluster: "c"}
 	return map[profile.Key]profile.Profile{k: {Key: k, Runs: 3}}, nil
 }
 
-func TestProfilesAreAskedForTogetherAndOnce(t *testing.T) {
-	source := &asked{}
-	p, err := newProfiles(source, ProfilesConfig{CacheSize: 10, CacheTTL: time.Minute, LookupDeadline: time.Second}, slog.New(slog.DiscardHandler), newMetrics(nil))
+func (o *oracle) asked() [][]string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.calls
+}
+
+func newTestProfiles(t *testing.T, o *oracle) *profiles {
+	p, err := newProfiles(o, ProfilesConfig{CacheSize: 10, CacheTTL: time.Minute, LookupDeadline: 100 * time.Millisecond},
+		slog.New(slog.DiscardHandler), newMetrics(nil))
 	require.NoError(t, err)
-	clock := now
-	p.clock = func() time.Time { return clock }
+	return p
+}
 
-	got := p.lookup(t.Context(), []string{"known", "new", "known"})
-	require.Equal(t, [][]string{{"known", "new"}}, source.calls)
-	require.Len(t, got["known"].Found, 1)
-	require.True(t, got["new"].Asked, "no history is an answer")
-	require.Empty(t, got["new"].Found)
+func TestProfilesAreAskedForTogetherAndOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &oracle{}
+		p := newTestProfiles(t, o)
+		got := p.lookup(t.Context(), []string{"known", "new", "known"})
+		require.Len(t, o.asked(), 1)
+		require.ElementsMatch(t, []string{"known", "new"}, o.asked()[0])
+		require.Len(t, got["known"].Found, 1)
+		require.True(t, got["new"].Asked, "no history is an answer")
+		require.Empty(t, got["new"].Found)
 
-	p.lookup(t.Context(), []string{"known", "new", "third"})
-	require.Equal(t, []string{"third"}, source.calls[1], "what is cached is not asked for, not even when it has no history")
+		p.lookup(t.Context(), []string{"known", "new", "third"})
+		require.Equal(t, []string{"third"}, o.asked()[1], "what is cached is not asked for, not even when it has no history")
+		p.wait()
+	})
+}
 
-	clock = clock.Add(2 * time.Minute)
-	source.err = errors.New("down")
-	got = p.lookup(t.Context(), []string{"known"})
-	require.False(t, got["known"].Asked, "history that is down is not the same as no history")
-	require.Len(t, source.calls, 3)
+func TestSlowHistoryHoldsNobodyUpAndServesTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &oracle{takes: 300 * time.Millisecond}
+		p := newTestProfiles(t, o)
+		start := time.Now()
+		got := p.lookup(t.Context(), []string{"known"})
+		require.Equal(t, 100*time.Millisecond, time.Since(start), "the deadline")
+		require.False(t, got["known"].Asked, "unknown is not the same as no history")
+
+		time.Sleep(time.Second)
+		require.Len(t, p.lookup(t.Context(), []string{"known"})["known"].Found, 1, "the late answer")
+		require.Len(t, o.asked(), 1)
+		p.wait()
+	})
+}
+
+func TestOneQueryAtATimeForAllPartitions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &oracle{takes: 40 * time.Millisecond}
+		p := newTestProfiles(t, o)
+		var wg sync.WaitGroup
+		for _, f := range []string{"a", "b", "c", "d"} {
+			wg.Go(func() { require.True(t, p.lookup(t.Context(), []string{f})[f].Asked) })
+		}
+		wg.Wait()
+		require.Len(t, o.asked(), 2, "the first alone, the others together behind it")
+		p.wait()
+	})
+}
+
+func TestHistoryThatIsDownLeavesWhatWasKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &oracle{}
+		p := newTestProfiles(t, o)
+		p.lookup(t.Context(), []string{"known"})
+		o.mu.Lock()
+		o.err = errors.New("down")
+		o.mu.Unlock()
+		time.Sleep(2 * time.Minute)
+		got := p.lookup(t.Context(), []string{"known", "other"})
+		require.Len(t, got["known"].Found, 1, "older than its time, but better than nothing")
+		require.False(t, got["other"].Asked)
+		time.Sleep(time.Hour)
+		require.False(t, p.lookup(t.Context(), []string{"known"})["known"].Asked, "too old to be believed")
+		p.wait()
+	})
 }
