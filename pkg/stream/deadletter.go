@@ -62,6 +62,7 @@ func (p *Producer) DeadLetter(ctx context.Context, d DeadLetter) error {
 	if err := p.Write(ctx, rec); err != nil {
 		return fmt.Errorf("dead-lettering %s[%d]@%d: %w", d.Record.Topic, d.Record.Partition, d.Record.Offset, err)
 	}
+	p.dead.WithLabelValues(p.cfg.Name(d.Record.Topic), d.Stage, string(d.Class)).Inc()
 	return nil
 }
 

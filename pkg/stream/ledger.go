@@ -58,6 +58,7 @@ type Ledger struct {
 	client *kgo.Client
 	admin  *kadm.Client
 	topic  string // on the cluster
+	m      *ledgerMetrics
 	began  time.Time
 	epoch  int64
 	seq    atomic.Int64
@@ -153,6 +154,7 @@ func (l *Ledger) Write(ctx context.Context, r ledger.Record) (Entry, error) {
 		delete(l.waiting, r.Seq)
 		l.mu.Unlock()
 	}()
+	began := time.Now()
 	failed, err := l.append(ctx, r)
 	if err != nil {
 		return Entry{}, err
@@ -160,6 +162,10 @@ func (l *Ledger) Write(ctx context.Context, r ledger.Record) (Entry, error) {
 	for {
 		select {
 		case e := <-back:
+			l.m.readBack.WithLabelValues(l.lc.Topic, string(r.Kind)).Observe(time.Since(began).Seconds())
+			if !e.Verdict.Accepted {
+				l.m.void.WithLabelValues(l.lc.Topic, string(e.Verdict.Reason)).Inc()
+			}
 			return e, nil
 		case err := <-failed:
 			if err != nil {

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/cenkalti/backoff/v4"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -31,7 +32,7 @@ func OpenLedger(ctx context.Context, cfg Config, deps Deps, lc LedgerConfig) (*L
 
 func openLedger(ctx context.Context, cfg Config, deps Deps, lc LedgerConfig) (*Ledger, error) {
 	l := &Ledger{
-		cfg: cfg, deps: deps, lc: lc, topic: cfg.Topic(lc.Topic), began: time.Now(),
+		cfg: cfg, deps: deps, lc: lc, topic: cfg.Topic(lc.Topic), began: time.Now(), m: newLedgerMetrics(deps.Registry),
 		waiting: map[int64]chan Entry{}, lost: make(chan struct{}), saved: -1,
 	}
 	l.deps.Tracer = nil // a span for each claim would drown the trace it belongs to
@@ -56,7 +57,12 @@ func openLedger(ctx context.Context, cfg Config, deps Deps, lc LedgerConfig) (*L
 
 // take reads the log and wins a lease.
 func (l *Ledger) take(ctx context.Context) error {
-	anchor, end, err := l.anchor(ctx)
+	var anchor ledger.Anchor
+	var end int64
+	err := patiently(ctx, func() (err error) {
+		anchor, end, err = l.anchor(ctx)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -95,6 +101,7 @@ func (l *Ledger) take(ctx context.Context) error {
 		l.leaseAt, l.leaseRead = e.At, time.Now()
 		l.mu.Unlock()
 		if e.Verdict.Accepted && l.fold.Holds(l.epoch, l.lc.Owner) {
+			l.m.takeovers.WithLabelValues(l.lc.Topic).Inc()
 			l.deps.log().Info("took a ledger partition over", "topic", l.lc.Topic, "partition", l.lc.Partition, "epoch", l.epoch,
 				"from", l.start.Offset, "to", e.Offset, "open", len(l.fold.Open()), "tasks", l.fold.Len())
 			return nil
@@ -107,6 +114,18 @@ func (l *Ledger) take(ctx context.Context) error {
 		}
 	}
 	return fmt.Errorf("%w: lost %d races for it", ErrLeaseLost, maxRaces)
+}
+
+// patiently tries again what the broker says will pass: a coordinator that moves, or that a new cluster still has to make.
+func patiently(ctx context.Context, try func() error) error {
+	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(20*time.Millisecond), backoff.WithMaxInterval(time.Second), backoff.WithMaxElapsedTime(0))
+	return backoff.Retry(func() error {
+		err := try()
+		if err != nil && !kerr.IsRetriable(err) {
+			return backoff.Permanent(err)
+		}
+		return err
+	}, backoff.WithContext(b, ctx))
 }
 
 // anchor finds where to start reading, and where the log ends now.
@@ -201,6 +220,9 @@ func (l *Ledger) tail(ctx context.Context) {
 		holds, epoch, owner := l.fold.Holds(l.epoch, l.lc.Owner), l.fold.Epoch(), l.fold.Owner()
 		l.mu.Unlock()
 		if !holds {
+			l.m.lost.WithLabelValues(l.lc.Topic).Inc()
+			l.deps.log().Warn("a ledger partition was taken over by another owner", "topic", l.lc.Topic, "partition", l.lc.Partition,
+				"ours", l.epoch, "epoch", epoch, "owner", owner)
 			l.giveUp(fmt.Errorf("%w: epoch %d of %s", ErrLeaseLost, epoch, owner))
 			return
 		}

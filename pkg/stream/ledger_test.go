@@ -252,6 +252,17 @@ func TestLedgerLeaseAnswerLost(t *testing.T) {
 	require.True(t, e.Verdict.Accepted)
 }
 
+// A new cluster still has to make the topic that keeps offsets: opening waits for it.
+func TestLedgerOnANewCluster(t *testing.T) {
+	b := streamtest.Start(t)
+	ledgerTopic(t, b)
+	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.CoordinatorNotAvailable, Count: 5})
+	require.Equal(t, int64(1), open(t, b, "A").Epoch())
+	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.GroupAuthorizationFailed, Count: -1})
+	_, err := stream.OpenLedger(t.Context(), b.Config, b.Deps, stream.DefaultLedgerConfig(1, "B"))
+	require.ErrorIs(t, err, kerr.GroupAuthorizationFailed)
+}
+
 func TestLedgerCheckpoint(t *testing.T) {
 	b := streamtest.Start(t)
 	ledgerTopic(t, b)

@@ -36,6 +36,34 @@ func newConsumerMetrics(reg prometheus.Registerer, group string) *consumerMetric
 	}
 }
 
+func newDeadLetterCounter(reg prometheus.Registerer) *prometheus.CounterVec {
+	return register(reg, prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "pointsman_stream_dead_letters_total", Help: "Records that could not be used, by where they lay, who gave up and why.",
+	}, []string{"topic", "stage", "class"}))
+}
+
+type ledgerMetrics struct {
+	takeovers *prometheus.CounterVec
+	lost      *prometheus.CounterVec
+	void      *prometheus.CounterVec
+	readBack  *prometheus.HistogramVec
+}
+
+func newLedgerMetrics(reg prometheus.Registerer) *ledgerMetrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return register(reg, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels))
+	}
+	return &ledgerMetrics{
+		takeovers: counter("pointsman_ledger_takeovers_total", "Ledger partitions taken over.", "topic"),
+		lost:      counter("pointsman_ledger_lost_total", "Ledger partitions lost to a newer lease.", "topic"),
+		void:      counter("pointsman_ledger_void_records_total", "Own records that did not count, by reason.", "topic", "reason"),
+		readBack: register(reg, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "pointsman_ledger_read_back_seconds", Help: "From writing a record to reading it back.",
+			Buckets: []float64{0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10},
+		}, []string{"topic", "kind"})),
+	}
+}
+
 // polite is a registry for the metrics of one client. When a client of the same name is shown already (two services in one process, a
 // client that replaces one that is not closed yet), the second is not shown: a panic would be a worse answer.
 type polite struct {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -30,6 +31,7 @@ type Producer struct {
 	cfg  Config
 	deps Deps
 	role string
+	dead *prometheus.CounterVec
 
 	mu     sync.RWMutex
 	client *kgo.Client
@@ -38,7 +40,7 @@ type Producer struct {
 
 // NewProducer connects lazily: a broker that is down shows at the first write.
 func NewProducer(cfg Config, deps Deps, role string) (*Producer, error) {
-	p := &Producer{cfg: cfg, deps: deps, role: role}
+	p := &Producer{cfg: cfg, deps: deps, role: role, dead: newDeadLetterCounter(deps.Registry)}
 	cl, err := p.connect()
 	if err != nil {
 		return nil, err
