@@ -147,11 +147,9 @@ func taskID(t query.Task, env stream.Envelope, topic string, rec *kgo.Record) st
 	}
 }
 
-// logAppendTime is Kafka's timestamp type for records stamped by the broker.
-const logAppendTime = 1
-
-// submittedAt is when the user handed the Task in, as far as it can be believed. The broker's stamp is believed, where there
-// is one; a producer's may be minutes off it but no more; and nothing was submitted in the future.
+// submittedAt is when the user handed the Task in, as far as it can be believed. A time in the request may lie before the
+// record's own by a few minutes, for the way here; else the record's counts, which on `requests` is the broker's. And nothing
+// was submitted in the future.
 func submittedAt(t query.Task, env stream.Envelope, rec *kgo.Record, now time.Time) time.Time {
 	at := rec.Timestamp
 	if !env.Time.IsZero() {
@@ -160,10 +158,8 @@ func submittedAt(t query.Task, env stream.Envelope, rec *kgo.Record, now time.Ti
 	if t.SubmittedAt != nil {
 		at = *t.SubmittedAt
 	}
-	if rec.Attrs.TimestampType() == logAppendTime {
-		if at.After(rec.Timestamp) || rec.Timestamp.Sub(at) > maxSkew {
-			at = rec.Timestamp
-		}
+	if at.After(rec.Timestamp) || rec.Timestamp.Sub(at) > maxSkew {
+		at = rec.Timestamp
 	}
 	if at.After(now) {
 		at = now

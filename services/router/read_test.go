@@ -98,16 +98,15 @@ func TestReadAttempts(t *testing.T) {
 }
 
 func TestSubmittedAtIsBelievedWithinReason(t *testing.T) {
-	stamp := func(own time.Time, brokerStamped bool) time.Time {
-		rec := record(`{}`)
-		if brokerStamped {
-			rec.Attrs = kgo.NewRecordAttrs(kgo.RecordAttrsOpts{TimestampType: logAppendTime})
-		}
-		return submittedAt(query.Task{SubmittedAt: &own}, stream.Envelope{}, rec, now)
+	stamp := func(own time.Time) time.Time {
+		return submittedAt(query.Task{SubmittedAt: &own}, stream.Envelope{}, record(`{}`), now)
 	}
-	broker := now.Add(-time.Second)
-	require.Equal(t, now.Add(-3*time.Second), stamp(now.Add(-3*time.Second), true))
-	require.Equal(t, broker, stamp(now.Add(10*24*time.Hour), true), "a clock ten days ahead")
-	require.Equal(t, broker, stamp(now.Add(-10*24*time.Hour), true), "a clock ten days behind")
-	require.Equal(t, now, stamp(now.Add(time.Hour), false), "nothing was submitted in the future")
+	arrived := now.Add(-time.Second)
+	require.Equal(t, now.Add(-3*time.Second), stamp(now.Add(-3*time.Second)))
+	require.Equal(t, arrived, stamp(now.Add(10*24*time.Hour)), "a clock ten days ahead")
+	require.Equal(t, arrived, stamp(now.Add(-10*24*time.Hour)), "a clock ten days behind")
+
+	ahead := record(`{}`)
+	ahead.Timestamp = now.Add(time.Hour)
+	require.Equal(t, now, submittedAt(query.Task{}, stream.Envelope{}, ahead, now), "nothing was submitted in the future")
 }
