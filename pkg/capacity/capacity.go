@@ -84,8 +84,9 @@ type Input struct {
 
 	// LastWork is when the pool last had something to do; a pool that never had counts from when it was first seen.
 	LastWork time.Time
-	// LastRaise is when it was last raised, zero for never.
+	// LastRaise is when it was last raised, zero for never; Up is true once a raise from zero has come to bear.
 	LastRaise time.Time
+	Up        bool
 	// Draining is since when the pool is announced as going, zero when it is not.
 	Draining time.Time
 }

@@ -99,7 +99,7 @@ func TestARaiseIsMadeOnce(t *testing.T) {
 		if got.Action != capacity.Raise {
 			return
 		}
-		in.Replicas, in.LastRaise = count(float64(got.Replicas)), in.Now
+		in.Replicas, in.LastRaise, in.Up = count(float64(got.Replicas)), in.Now, false
 		in.Spec.WakeWindow = max(in.Spec.WakeWindow, time.Second)
 		again := in.Next()
 		if got.Reason.Code != capacity.ReasonFloor { // from below the floor it may have to go on to the first tier

@@ -88,6 +88,7 @@ func TestNext(t *testing.T) {
 			in.Draining, in.Running = t0.Add(-6*time.Second), count(1)
 		}), capacity.Undrain, 2, capacity.ReasonEngineBusy},
 		{"just raised, task gone", with(idleFor(time.Hour), func(in *capacity.Input) { in.LastRaise = t0.Add(-time.Second) }), capacity.Hold, 2, capacity.ReasonWaking},
+		{"just raised, up, and idle long enough", with(idleFor(2*time.Minute), func(in *capacity.Input) { in.LastRaise, in.Up = t0.Add(-time.Second), true }), capacity.Drain, 2, capacity.ReasonIdle},
 		{"topics not read", with(idleFor(time.Hour), func(in *capacity.Input) { in.Open = signal.Missing("test") }), capacity.Hold, 2, capacity.ReasonTopicsUnknown},
 		{"engine mute", with(idleFor(2*time.Minute), func(in *capacity.Input) { in.Running = signal.Value{} }), capacity.Hold, 2, capacity.ReasonEngineUnknown},
 		{"stale is not idle", with(idleFor(2*time.Minute), func(in *capacity.Input) {

@@ -73,8 +73,8 @@ func (in Input) reap(now int, openKnown bool) Plan {
 	switch {
 	case running > 0 || queued > 0:
 		return in.keep(now, ReasonEngineBusy, "the engine runs or queues what did not come through our topics")
-	case in.waking():
-		return in.keep(now, ReasonWaking, "it has only just been raised")
+	case in.waking() && !in.Up:
+		return in.keep(now, ReasonWaking, "it is on its way up: taken away now, it would never arrive")
 	case idle < in.Spec.IdleAfter:
 		return in.keep(now, ReasonNotIdleLong, "idle for "+short(idle)+" of "+short(in.Spec.IdleAfter))
 	case !quiet && idle < in.Spec.IdleAfter+in.Spec.UnknownFor:

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pointsman/pointsman/pkg/lifecycle"
 	"github.com/pointsman/pointsman/pkg/stream"
+	"github.com/pointsman/pointsman/pkg/stream/topicadmin"
 	"github.com/pointsman/pointsman/pkg/telemetry"
 	"github.com/pointsman/pointsman/services/intake/access"
 	"github.com/pointsman/pointsman/services/intake/board"
@@ -72,7 +73,13 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (_ *App, err
 	}
 	a.Close("result folder", results.close)
 
-	deps := stream.Deps{Log: tel.Log, Registry: tel.Registry, Tracer: tel.TracerProvider(), Propagator: tel.Propagator()}
+	specs, err := topicadmin.Specs()
+	if err != nil {
+		return nil, err
+	}
+	deps := stream.Deps{
+		Log: tel.Log, Registry: tel.Registry, Tracer: tel.TracerProvider(), Propagator: tel.Propagator(), MaxBytes: topicadmin.MaxBytes(specs),
+	}
 	if a.producer, err = stream.NewProducer(cfg.Kafka, deps, "intake"); err != nil {
 		return nil, err
 	}

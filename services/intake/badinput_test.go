@@ -68,9 +68,10 @@ func TestBadInput(t *testing.T) {
 		{"too many tags", `{` + ok + `,"tags":[` + strings.Repeat(`"a",`, 40) + `"a"]}`, nil, 422, "invalid_fields", "tags"},
 		{"5 MiB of SQL", sqlOf(5 << 20), nil, 413, "too_large", ""},
 		{"2 MiB of SQL", sqlOf(2 << 20), nil, 413, "too_large", "sql"},
-		{"SQL over a record's size", sqlOf(1_000_000), nil, 413, "too_large", ""},
+		{"SQL over a record's size once it is JSON", `{"tenant":"tenant_a","sql":"` + strings.Repeat(`\"`, 1<<20) + `"}`, nil, 413, "too_large", ""},
 		{"a duplicate id with another body", `{"id":"taken","sql":"SELECT 2","tenant":"tenant_a"}`, nil, 409, "id_conflict", ""},
-		{"a form", ok, []string{"Content-Type", "application/x-www-form-urlencoded"}, 415, "unsupported_media", ""},
+		{"a form", "sql=SELECT+1&tenant=t", []string{"Content-Type", "application/x-www-form-urlencoded"}, 400, "", ""},
+		{"a picture", ok, []string{"Content-Type", "image/png"}, 415, "unsupported_media", ""},
 		{"a content type that is none", `{` + ok + `}`, []string{"Content-Type", "json;;;"}, 415, "unsupported_media", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -79,7 +79,8 @@ func (s *server) readTask(w http.ResponseWriter, r *http.Request, p access.Princ
 	}
 	if kind := r.Header.Get("Content-Type"); kind != "" {
 		media, _, err := mime.ParseMediaType(kind)
-		if err != nil || media != "application/json" {
+		// curl -d says that it sends a form unless it is told otherwise; what it sends is looked at, not what it is called.
+		if err != nil || (media != "application/json" && media != "application/x-www-form-urlencoded") {
 			return query.Task{}, problem.New(problem.UnsupportedMedia, fmt.Sprintf("send Content-Type: application/json, not %q", kind))
 		}
 	}

@@ -210,7 +210,7 @@ func (p *pool) input(now time.Time) capacity.Input {
 	in := capacity.Input{
 		Now: now, Spec: p.cfg.spec(), Paused: p.paused, Replicas: p.replicas(), Open: signal.Missing(group),
 		Running: p.report.Load.Values[signal.Running].Aged(now, fresh), Queued: p.report.Load.Values[signal.Queued].Aged(now, fresh),
-		Waiting: p.waiting, ScaleHelps: p.cfg.RaiseOnQueue, LastRaise: p.lastRaise, Draining: p.draining, LastWork: p.firstSeen,
+		Waiting: p.waiting, ScaleHelps: p.cfg.RaiseOnQueue, LastRaise: p.lastRaise, Up: p.woken.IsZero(), Draining: p.draining, LastWork: p.firstSeen,
 	}
 	if p.proof.Complete() {
 		open := p.wishes.Open(p.cfg.Name)
