@@ -17,6 +17,7 @@ import (
 	"github.com/pointsman/pointsman/pkg/history/migrate"
 	"github.com/pointsman/pointsman/pkg/lifecycle"
 	"github.com/pointsman/pointsman/pkg/stream"
+	"github.com/pointsman/pointsman/pkg/stream/topicadmin"
 	"github.com/pointsman/pointsman/pkg/telemetry"
 )
 
@@ -81,9 +82,15 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry, opts ...Opti
 	if err := config.Validate(cfg); err != nil {
 		return nil, err
 	}
+	specs, err := topicadmin.Specs()
+	if err != nil {
+		return nil, err
+	}
 	a := &App{
 		Group: lifecycle.NewGroup(lifecycle.Options{}), cfg: cfg, log: tel.Log, metrics: newMetrics(tel.Registry),
-		deps:  stream.Deps{Log: tel.Log, Registry: tel.Registry, Tracer: tel.TracerProvider(), Propagator: tel.Propagator()},
+		deps: stream.Deps{
+			Log: tel.Log, Registry: tel.Registry, Tracer: tel.TracerProvider(), Propagator: tel.Propagator(), MaxBytes: topicadmin.MaxBytes(specs),
+		},
 		sinks: map[string]*sink{}, wakeRollups: make(chan struct{}, 1),
 	}
 	defer func() {
@@ -98,9 +105,10 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry, opts ...Opti
 	a.assigned = tel.Health.Gate("consumer", "no partitions assigned yet")
 	a.stored = tel.Health.Gate("history", "nothing has been tried yet")
 	a.stored.Open()
+	tel.Health.Check("records", a.nothingLost)
 	a.memory = newMemory(int64(cfg.Sink.MaxBytes), a.metrics.held)
 	for _, k := range kinds {
-		a.sinks[k.topic] = newSink(k, cfg.Sink)
+		a.sinks[k.topic] = newSink(k, cfg.Sink, cfg.Consumer.MaxSpan)
 	}
 	if err = a.openHistory(); err != nil {
 		return nil, err
@@ -166,12 +174,29 @@ func (a *App) storeEvents(ctx context.Context) error {
 	for _, s := range a.sinks {
 		inner.Go(ctx, "sink "+s.topic, func(ctx context.Context) error { return a.flush(ctx, s) })
 	}
-	inner.Go(ctx, "consumer", a.consumer.Run)
+	inner.Go(ctx, "consumer", a.consume)
 	select {
 	case <-ctx.Done():
 	case <-inner.Done():
 	}
 	return errors.Join(inner.Err(), inner.Stop(context.WithoutCancel(ctx)))
+}
+
+// consume reads until the context ends. A process whose place in the group was taken says so by its exit code.
+func (a *App) consume(ctx context.Context) error {
+	err := a.consumer.Run(ctx)
+	if errors.Is(err, stream.ErrFenced) {
+		return errors.Join(lifecycle.ErrFenced, err)
+	}
+	return err
+}
+
+// nothingLost is a check that stays red once records were deleted before they were read: the history has a hole.
+func (a *App) nothingLost(context.Context) error {
+	if n := a.consumer.Lost(); n > 0 {
+		return fmt.Errorf("%d records were deleted before they were read", n)
+	}
+	return nil
 }
 
 func (a *App) migrate(ctx context.Context) error {

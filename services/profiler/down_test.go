@@ -129,7 +129,7 @@ func TestHistoryDownUnderLoad(t *testing.T) {
 
 	d.set(false)
 	start := time.Now()
-	b.eventually(n+5, "SELECT count() FROM outcomes FINAL")
+	b.within(2*time.Minute, n+5, "SELECT count() FROM outcomes FINAL")
 	b.caughtUp()
 	require.EqualValues(t, n+5, b.count("SELECT count() FROM outcomes"), "each was stored once")
 	require.EqualValues(t, n+5, b.count("SELECT uniqExact(task_id) FROM outcomes"))

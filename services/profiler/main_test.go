@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/goleak"
 
 	"github.com/pointsman/pointsman/pkg/config"
 	"github.com/pointsman/pointsman/pkg/event"
@@ -28,15 +29,21 @@ const partitions = 2
 
 // bench is a broker with the topics, a history, and what is needed to look at both.
 type bench struct {
-	t       *testing.T
+	t       testing.TB
 	broker  *streamtest.Broker
 	history history.Config
 	db      *history.DB
 	out     *stream.Producer
 	cfg     profiler.Config
+	several bool // profilers run at once: the goroutines of the others are no leak
 }
 
-func newBench(t *testing.T) *bench {
+func newBench(t testing.TB) *bench {
+	t.Helper()
+	return newBenchOf(t, partitions)
+}
+
+func newBenchOf(t testing.TB, partitions int32) *bench {
 	t.Helper()
 	b := &bench{t: t, broker: streamtest.Start(t), history: historytest.Empty(t)}
 	for _, topic := range []string{event.TopicRequests, event.TopicDecisions, event.TopicAttempts, event.TopicOutcomes, event.TopicSignals, event.TopicDeadLetter} {
@@ -65,6 +72,7 @@ func newBench(t *testing.T) *bench {
 // start runs a profiler until stop is called, or the test ends.
 func (b *bench) start(cfg profiler.Config, opts ...profiler.Option) (app *profiler.App, stop func()) {
 	b.t.Helper()
+	before := goleak.IgnoreCurrent()
 	tel, _ := telemetrytest.New(b.t, "profiler")
 	app, err := profiler.New(b.t.Context(), cfg, tel, opts...)
 	require.NoError(b.t, err)
@@ -79,9 +87,21 @@ func (b *bench) start(cfg profiler.Config, opts ...profiler.Option) (app *profil
 		defer cancel()
 		require.NoError(b.t, app.Stop(ctx))
 		require.NoError(b.t, app.Err())
+		if !b.several {
+			goleak.VerifyNone(b.t, append(notOurs, before)...)
+		}
 	}
 	b.t.Cleanup(stop)
 	return app, stop
+}
+
+// notOurs are goroutines of the broker and of the test's own connections, which come and go beside the profiler's.
+var notOurs = []goleak.Option{
+	goleak.IgnoreAnyFunction("github.com/twmb/franz-go/pkg/kfake.(*clientConn).read"),
+	goleak.IgnoreAnyFunction("github.com/twmb/franz-go/pkg/kfake.(*clientConn).read.func1"),
+	goleak.IgnoreAnyFunction("github.com/twmb/franz-go/pkg/kfake.(*clientConn).write"),
+	goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
+	goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
 }
 
 var now = time.Now().UTC().Truncate(time.Hour).Add(30 * time.Minute)
@@ -163,10 +183,15 @@ func (b *bench) count(query string) uint64 {
 // eventually waits until a query gives a number.
 func (b *bench) eventually(want uint64, query string) {
 	b.t.Helper()
+	b.within(30*time.Second, want, query)
+}
+
+func (b *bench) within(most time.Duration, want uint64, query string) {
+	b.t.Helper()
 	require.Eventually(b.t, func() bool {
 		n, err := b.try(query)
 		return err == nil && n == want
-	}, 30*time.Second, 50*time.Millisecond, "%s", query)
+	}, most, 50*time.Millisecond, "%s", query)
 }
 
 // caughtUp waits until the group has committed everything.

@@ -24,18 +24,21 @@ type held struct {
 // same records, never a second copy.
 type sink struct {
 	kind
-	rows  int // at which nobody waits any longer
+	rows  int // of one insert, at which nobody waits any longer
+	share int // records of one partition, at which it does not either: waiting on would only fill it up and pause it
 	every time.Duration
 
 	mu      sync.Mutex
 	feeds   []*feed
 	waiting int
+	full    bool          // a partition has its share
 	oldest  time.Time     // since when the first of them waits
 	wake    chan struct{} // something waits that did not, or enough do
 }
 
-func newSink(k kind, cfg SinkConfig) *sink {
-	return &sink{kind: k, rows: cfg.BatchRows, every: cfg.FlushEvery, wake: make(chan struct{}, 1)}
+// newSink makes a sink. span is how much of a partition may be unfinished before it is paused.
+func newSink(k kind, cfg SinkConfig, span int) *sink {
+	return &sink{kind: k, rows: cfg.BatchRows, share: max(1, span/4), every: cfg.FlushEvery, wake: make(chan struct{}, 1)}
 }
 
 // feed is one partition of a sink's topic.
@@ -101,7 +104,11 @@ func (s *sink) add(f *feed, h held) {
 	if s.waiting == 1 {
 		s.oldest = time.Now()
 	}
-	if s.waiting == 1 || s.waiting == s.rows {
+	turn := s.waiting == 1 || s.waiting == s.rows
+	if len(f.pending) == s.share {
+		s.full, turn = true, true
+	}
+	if turn {
 		select {
 		case s.wake <- struct{}{}:
 		default:
@@ -116,7 +123,7 @@ func (s *sink) due(now time.Time) (time.Duration, bool) {
 	switch {
 	case s.waiting == 0:
 		return 0, false
-	case s.waiting >= s.rows:
+	case s.waiting >= s.rows, s.full:
 		return 0, true
 	default:
 		return max(0, s.every-now.Sub(s.oldest)), true
@@ -139,6 +146,7 @@ func (s *sink) take() cut {
 	defer s.mu.Unlock()
 	var c cut
 	room := s.rows
+	s.full = false
 	for i := range s.feeds {
 		f := s.feeds[i]
 		n := min(room, len(f.pending))
@@ -147,6 +155,7 @@ func (s *sink) take() cut {
 		}
 		c.runs = append(c.runs, run{f, f.pending[:n:n]})
 		f.pending = f.pending[n:]
+		s.full = s.full || len(f.pending) >= s.share
 		room -= n
 		s.waiting -= n
 	}
