@@ -70,6 +70,10 @@ func Run(ctx context.Context, cfg Config) error {
 	return errors.Join(err, tel.Stop(context.WithoutCancel(ctx)))
 }
 
+// goodbye is how long a broker that does not answer may hold up the stop. What matters is acknowledged by then, or read again by
+// the next owner.
+const goodbye = 2 * time.Second
+
 // stopMargin is what stopping takes besides the grace of running attempts.
 const stopMargin = 10 * time.Second
 
@@ -110,6 +114,8 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry, opts Options
 	}
 	a.OnStop("producer", func(ctx context.Context) error {
 		defer a.producer.Close()
+		ctx, cancel := context.WithTimeout(ctx, goodbye)
+		defer cancel()
 		return a.producer.Flush(ctx)
 	})
 	if err = a.openClusters(opts.Engines); err != nil {

@@ -156,6 +156,7 @@ func (p *proc) end() {
 		}
 		p.steps.until = map[string]chan struct{}{}
 		p.steps.mu.Unlock()
+		p.network.revive()
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		_ = p.Stop(ctx)

@@ -160,7 +160,7 @@ func (p *partition) held(ended *lease) *lease {
 }
 
 func (p *partition) closeLedger(l *lease) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), goodbye)
 	defer cancel()
 	if err := l.ledger.Close(ctx); err != nil {
 		p.log.Warn("closing the ledger", telemetry.Err(err))

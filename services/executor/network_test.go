@@ -69,6 +69,13 @@ func (n *network) kill() {
 	}
 }
 
+// revive ends a cut, when the test is over: clients that can't say goodbye take their time.
+func (n *network) revive() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.cut = false
+}
+
 func (n *network) freeze() {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -1,0 +1,95 @@
+package executor_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/services/executor"
+)
+
+// TestChaos lets executors die, freeze, wake up and leave while Tasks of all kinds run. Whatever happens: every Task has one
+// Outcome, no attempt is submitted twice, and no write is run twice.
+func TestChaos(t *testing.T) {
+	b := newBench(t, 3)
+	b.config = func(c *executor.Config) {
+		c.Attempts.MaxAttempts, c.Attempts.MaxRetries = 100, 50
+		c.Attempts.Grace = 50 * time.Millisecond
+		for i := range c.Engines {
+			c.Engines[i].Slots = 6
+		}
+	}
+	for _, s := range b.servers {
+		s.on("FAST", behaviour{rows: 1})
+		s.on("SLOW", behaviour{rows: 1, slow: 300 * time.Millisecond})
+		s.on("WRONG", behaviour{code: "62"})
+		s.on("INSERT", behaviour{slow: 150 * time.Millisecond})
+	}
+	b.servers[interactive].on("BIG", behaviour{code: "241", slow: 50 * time.Millisecond})
+	b.servers[batch].on("BIG", behaviour{rows: 1, slow: 50 * time.Millisecond})
+
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 1))
+	kinds := []string{"FAST", "SLOW", "WRONG", "INSERT", "BIG"}
+	live := []*proc{b.start(), b.start()}
+	const n = 120
+	for i := range n {
+		sql := kinds[i%len(kinds)]
+		b.decide(b.route(fmt.Sprintf("t%d", i), sql, func(d *event.RouteDecision) { d.ReadOnly = sql != "INSERT" }))
+		if i%12 != 11 {
+			time.Sleep(time.Duration(r.IntN(20)) * time.Millisecond)
+			continue
+		}
+		k := r.IntN(len(live))
+		switch p := live[k]; r.IntN(3) {
+		case 0:
+			p.crash()
+			live[k] = b.start()
+		case 1: // longer than the session timeout: it wakes up as a zombie
+			p.network.freeze()
+			time.Sleep(900 * time.Millisecond)
+			p.network.thaw()
+		default:
+			p.end()
+			live[k] = b.start()
+		}
+	}
+	require.Eventually(t, func() bool { return len(b.outcomes()) == n }, 60*time.Second, 100*time.Millisecond, "no Task is lost")
+	b.committed()
+	b.once()
+	for id, all := range b.outcomes() {
+		o := all[0]
+		var i int
+		_, err := fmt.Sscanf(id, "t%d", &i)
+		require.NoError(t, err)
+		switch sql := kinds[i%len(kinds)]; sql {
+		case "WRONG":
+			require.Equal(t, event.Failed, o.Status, id)
+		case "INSERT":
+			require.Equal(t, 1, b.servers[interactive].count(id+"/1")+b.runs(id), "%s: a write reaches an engine at most once", id)
+		default:
+			require.Equal(t, event.Succeeded, o.Status, "%s %s: %+v", id, sql, o.Failure)
+		}
+	}
+}
+
+// runs is 1 for a write that never reached an engine, and counts what reached one under a later number.
+func (b *bench) runs(id string) int {
+	n := 0
+	for _, s := range b.servers {
+		for attempt, k := range s.counts() {
+			if len(attempt) > len(id) && attempt[:len(id)+1] == id+"/" && attempt != id+"/1" {
+				n += k
+			}
+		}
+	}
+	if n == 0 && b.servers[interactive].count(id+"/1") == 0 {
+		return 1
+	}
+	return n
+}
