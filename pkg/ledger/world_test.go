@@ -378,7 +378,7 @@ func (w *world) checkpoint(p *proc) {
 	p.fold.Forget(w.time(w.now))
 	a := p.fold.Checkpoint()
 	fresh, full := NewFold(a), NewFold(Anchor{})
-	for i := int64(0); i < p.fold.Next(); i++ {
+	for i := range p.fold.Next() {
 		e := w.log[i]
 		if i >= a.Offset {
 			fresh.Apply(i, w.time(e.at), e.r)

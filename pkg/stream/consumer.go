@@ -141,7 +141,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 		if !again || ctx.Err() != nil {
 			return err
 		}
-		c.deps.log().Warn("rebuilding the kafka client", "group", c.group.Group, "error", err)
+		c.deps.log().WarnContext(ctx, "rebuilding the kafka client", "group", c.group.Group, "error", err)
 		select {
 		case <-ctx.Done():
 			return nil

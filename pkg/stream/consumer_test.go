@@ -441,8 +441,7 @@ func TestPoisonAtTheHead(t *testing.T) {
 		f := func(ctx context.Context, part *stream.Partition, recs []*kgo.Record) error {
 			for _, r := range recs {
 				_, err := stream.Decode(r, stream.RulesFor("requests"))
-				var bad *stream.Fault
-				if errors.As(err, &bad) {
+				if bad, ok := errors.AsType[*stream.Fault](err); ok {
 					if err := p.DeadLetter(ctx, stream.DeadLetter{Record: r, Group: "g", Stage: "test", Class: bad.Class, Err: bad}); err != nil {
 						return err
 					}

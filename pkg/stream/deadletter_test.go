@@ -23,8 +23,10 @@ func TestDeadLetterKeepsTheRecord(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Prefix = "dev."
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	in := &kgo.Record{Topic: "dev.requests", Partition: 3, Offset: 42, Timestamp: at, Key: nil, Value: []byte{0xff, 0x00},
-		Headers: []kgo.RecordHeader{{Key: "ce_type", Value: []byte{0xfe}}, {Key: "ce_type", Value: nil}}}
+	in := &kgo.Record{
+		Topic: "dev.requests", Partition: 3, Offset: 42, Timestamp: at, Key: nil, Value: []byte{0xff, 0x00},
+		Headers: []kgo.RecordHeader{{Key: "ce_type", Value: []byte{0xfe}}, {Key: "ce_type", Value: nil}},
+	}
 	d := DeadLetter{Record: in, Group: "router", Stage: "router", Class: FaultNotJSON, Err: errors.New(strings.Repeat("é", 2000) + "\xff")}
 	out := cfg.deadLetter(d, 1<<20)
 	require.Equal(t, "dev.deadletter", out.Topic)

@@ -123,8 +123,8 @@ func Decode(rec *kgo.Record, rules Rules) (Envelope, error) {
 		e.Mode = ModeBare
 	}
 	for name, value := range headers {
-		if strings.HasPrefix(name, headerPrefix) {
-			if err := e.set(strings.TrimPrefix(name, headerPrefix), value); err != nil {
+		if after0, ok := strings.CutPrefix(name, headerPrefix); ok {
+			if err := e.set(after0, value); err != nil {
 				return e, err
 			}
 		}
@@ -142,7 +142,7 @@ func Decode(rec *kgo.Record, rules Rules) (Envelope, error) {
 		}
 		e.Type = rules.BareType
 	}
-	return e.withData(rec.Value)
+	return withData(e, rec.Value)
 }
 
 // set takes one attribute. Only what a later reader would trip over is refused: another major version of the specification, and a
@@ -181,7 +181,7 @@ func (e *Envelope) set(name, value string) error {
 	return nil
 }
 
-func (e Envelope) withData(data []byte) (Envelope, error) {
+func withData(e Envelope, data []byte) (Envelope, error) {
 	data = bytes.TrimSpace(data)
 	if !json.Valid(data) {
 		return e, fault(FaultNotJSON, "the value is not JSON (%d bytes)", len(data))
@@ -238,7 +238,7 @@ func decodeStructured(rec *kgo.Record, rules Rules) (Envelope, error) {
 	if e.Type == "" {
 		return e, fault(FaultMissingType, "the event has no type")
 	}
-	return e.withData(data)
+	return withData(e, data)
 }
 
 // bounded cuts a text for a message. It cuts between characters.

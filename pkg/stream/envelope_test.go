@@ -42,10 +42,14 @@ func TestDecodeModes(t *testing.T) {
 			"type":"pointsman.query.requested.v1","source":"/s","subject":"x","time":"2026-11-30T09:15:00.005Z","datacontenttype":"application/json","tenant":"a",
 			"data_base64":"` + base64.StdEncoding.EncodeToString(full.Data) + `"}`)}, structured},
 		"bare": {kgo.Record{Value: []byte(" {\"sql\":\"SELECT 1\"}\n")}, Envelope{Mode: ModeBare, Type: event.QueryRequested, Data: full.Data}},
-		"bare, with headers of somebody else": {kgo.Record{Value: full.Data, Headers: append(headers("traceparent", ""), kgo.RecordHeader{Key: "x", Value: []byte{0xff, 0xfe}}, kgo.RecordHeader{})},
-			Envelope{Mode: ModeBare, Type: event.QueryRequested, Data: full.Data}},
-		"a type from the future": {kgo.Record{Value: full.Data, Headers: headers("ce_type", "pointsman.query.paused.v7")},
-			Envelope{Mode: ModeBinary, Type: "pointsman.query.paused.v7", Data: full.Data}},
+		"bare, with headers of somebody else": {
+			kgo.Record{Value: full.Data, Headers: append(headers("traceparent", ""), kgo.RecordHeader{Key: "x", Value: []byte{0xff, 0xfe}}, kgo.RecordHeader{})},
+			Envelope{Mode: ModeBare, Type: event.QueryRequested, Data: full.Data},
+		},
+		"a type from the future": {
+			kgo.Record{Value: full.Data, Headers: headers("ce_type", "pointsman.query.paused.v7")},
+			Envelope{Mode: ModeBinary, Type: "pointsman.query.paused.v7", Data: full.Data},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Decode(&c.rec, RulesFor(event.TopicRequests))
@@ -106,8 +110,10 @@ func TestDecodeTombstone(t *testing.T) {
 func TestEncodeDecode(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Prefix = "dev."
-	m := Message{Topic: "decisions", Key: "t", Type: event.DecisionRouted, ID: "t/1", Subject: "s", Time: time.Date(2026, 1, 2, 3, 4, 5, 6, time.FixedZone("", 3600)),
-		Data: []byte(`{"a":1}`), Headers: headers("traceparent", "x")}
+	m := Message{
+		Topic: "decisions", Key: "t", Type: event.DecisionRouted, ID: "t/1", Subject: "s", Time: time.Date(2026, 1, 2, 3, 4, 5, 6, time.FixedZone("", 3600)),
+		Data: []byte(`{"a":1}`), Headers: headers("traceparent", "x"),
+	}
 	rec, err := cfg.Encode(m)
 	require.NoError(t, err)
 	again, err := cfg.Encode(m)
@@ -116,8 +122,10 @@ func TestEncodeDecode(t *testing.T) {
 	require.Equal(t, "dev.decisions", rec.Topic)
 	e, err := Decode(rec, Rules{})
 	require.NoError(t, err)
-	require.Equal(t, Envelope{Mode: ModeBinary, ID: "t/1", Type: event.DecisionRouted, Source: "pointsman", Subject: "s", Time: m.Time.UTC(),
-		ContentType: "application/json", Data: m.Data}, e)
+	require.Equal(t, Envelope{
+		Mode: ModeBinary, ID: "t/1", Type: event.DecisionRouted, Source: "pointsman", Subject: "s", Time: m.Time.UTC(),
+		ContentType: "application/json", Data: m.Data,
+	}, e)
 
 	for _, bad := range []Message{{Topic: "decisions", Data: []byte("{}")}, {Key: "t"}, {Topic: "x", Key: "t", Data: []byte("{")}} {
 		_, err := cfg.Encode(bad)

@@ -70,12 +70,8 @@ func (c *Consumer) onAssigned(_ context.Context, cl *kgo.Client, assigned map[st
 	defer c.mu.Unlock()
 	for topic, ids := range assigned {
 		for _, id := range ids {
-			p := &Partition{
-				Topic: c.cfg.Name(topic), ID: id, c: c, client: cl, key: partitionKey{topic, id},
-				wake: make(chan struct{}, 1), done: make(chan struct{}),
-			}
-			p.ctx, p.stop = context.WithCancel(context.Background())
-			c.parts[p.key] = p
+			k := partitionKey{topic, id}
+			c.parts[k] = newPartition(c, cl, k)
 		}
 	}
 	cl.ResumeFetchPartitions(assigned) // a pause outlives the assignment it was made in
@@ -170,10 +166,10 @@ func (c *Consumer) fetchError(ctx context.Context, cl *kgo.Client, e kgo.FetchEr
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.GroupAuthorizationFailed), errors.Is(err, kerr.SaslAuthenticationFailed):
 		c.fail(err)
 	case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.InconsistentTopicID):
-		c.deps.log().Warn("topic was made anew", "topic", e.Topic, "error", err)
+		c.deps.log().WarnContext(ctx, "topic was made anew", "topic", e.Topic, "error", err)
 		return true
 	default:
-		c.deps.log().Warn("reading from kafka", "group", c.group.Group, "topic", e.Topic, "partition", e.Partition, "error", err)
+		c.deps.log().WarnContext(ctx, "reading from kafka", "group", c.group.Group, "topic", e.Topic, "partition", e.Partition, "error", err)
 	}
 	return false
 }
@@ -187,7 +183,7 @@ func (c *Consumer) outrun(ctx context.Context, cl *kgo.Client, k partitionKey) {
 	starts, err := kadm.NewClient(cl).ListStartOffsets(ctx, k.topic)
 	start, ok := starts.Lookup(k.topic, k.id)
 	if err != nil || !ok || start.Err != nil {
-		c.deps.log().Warn("reading from kafka", "topic", k.topic, "partition", k.id, "error", errors.Join(err, start.Err))
+		c.deps.log().WarnContext(ctx, "reading from kafka", "topic", k.topic, "partition", k.id, "error", errors.Join(err, start.Err))
 		return // the error comes again with the next poll
 	}
 	p.mu.Lock()

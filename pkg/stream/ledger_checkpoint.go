@@ -22,7 +22,7 @@ func (l *Ledger) checkpoints(ctx context.Context) {
 			return
 		case <-t.C:
 			if err := l.Checkpoint(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, ErrLeaseLost) {
-				l.deps.log().Warn("ledger checkpoint", "topic", l.lc.Topic, "partition", l.lc.Partition, "error", err)
+				l.deps.log().WarnContext(ctx, "ledger checkpoint", "topic", l.lc.Topic, "partition", l.lc.Partition, "error", err)
 			}
 		}
 	}

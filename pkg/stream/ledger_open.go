@@ -102,11 +102,11 @@ func (l *Ledger) take(ctx context.Context) error {
 		l.mu.Unlock()
 		if e.Verdict.Accepted && l.fold.Holds(l.epoch, l.lc.Owner) {
 			l.m.takeovers.WithLabelValues(l.lc.Topic).Inc()
-			l.deps.log().Info("took a ledger partition over", "topic", l.lc.Topic, "partition", l.lc.Partition, "epoch", l.epoch,
+			l.deps.log().InfoContext(ctx, "took a ledger partition over", "topic", l.lc.Topic, "partition", l.lc.Partition, "epoch", l.epoch,
 				"from", l.start.Offset, "to", e.Offset, "open", len(l.fold.Open()), "tasks", l.fold.Len())
 			return nil
 		}
-		l.deps.log().Warn("lost a lease race", "topic", l.lc.Topic, "partition", l.lc.Partition, "epoch", l.epoch, "reason", string(e.Verdict.Reason))
+		l.deps.log().WarnContext(ctx, "lost a lease race", "topic", l.lc.Topic, "partition", l.lc.Partition, "epoch", l.epoch, "reason", string(e.Verdict.Reason))
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -154,10 +154,10 @@ func (l *Ledger) anchor(ctx context.Context) (a ledger.Anchor, end int64, err er
 	log := l.deps.log().With("topic", l.lc.Topic, "partition", l.lc.Partition, "log_start", start, "log_end", end)
 	switch {
 	case ok && saved.Offset > end:
-		log.Error("the ledger ends before its checkpoint: it was made anew, or lost its end", "checkpoint", saved.Offset)
+		log.ErrorContext(ctx, "the ledger ends before its checkpoint: it was made anew, or lost its end", "checkpoint", saved.Offset)
 		return ledger.Anchor{Offset: start, Inferred: start > 0}, end, nil
 	case ok && saved.Offset < start:
-		log.Error("retention has taken ledger records that were still needed: attempts of that time may run twice", "checkpoint", saved.Offset)
+		log.ErrorContext(ctx, "retention has taken ledger records that were still needed: attempts of that time may run twice", "checkpoint", saved.Offset)
 		return ledger.Anchor{Offset: start, Epoch: saved.Epoch, Owner: saved.Owner, Inferred: true}, end, nil
 	case ok:
 		l.saved = saved.Offset
@@ -184,12 +184,18 @@ func (l *Ledger) savedAnchor(ctx context.Context) (a ledger.Anchor, ok bool, err
 	if o.Err != nil {
 		return a, false, o.Err
 	}
-	if err := json.Unmarshal([]byte(o.Metadata), &a); err != nil || a.Offset != o.At {
-		l.deps.log().Error("the ledger's checkpoint can't be read, starting at the beginning", "topic", l.lc.Topic,
+	if a, ok = parseAnchor(o.Metadata, o.At); !ok {
+		l.deps.log().ErrorContext(ctx, "the ledger's checkpoint can't be read, starting at the beginning", "topic", l.lc.Topic,
 			"partition", l.lc.Partition, "offset", o.At, "metadata", bounded(o.Metadata, 200))
-		return ledger.Anchor{}, false, nil
 	}
-	return a, true, nil
+	return a, ok, nil
+}
+
+func parseAnchor(metadata string, at int64) (a ledger.Anchor, ok bool) {
+	if err := json.Unmarshal([]byte(metadata), &a); err != nil || a.Offset != at {
+		return ledger.Anchor{}, false
+	}
+	return a, true
 }
 
 // readUntil reads on until something is so. It is used only while nothing else reads.
@@ -221,7 +227,7 @@ func (l *Ledger) tail(ctx context.Context) {
 		l.mu.Unlock()
 		if !holds {
 			l.m.lost.WithLabelValues(l.lc.Topic).Inc()
-			l.deps.log().Warn("a ledger partition was taken over by another owner", "topic", l.lc.Topic, "partition", l.lc.Partition,
+			l.deps.log().WarnContext(ctx, "a ledger partition was taken over by another owner", "topic", l.lc.Topic, "partition", l.lc.Partition,
 				"ours", l.epoch, "epoch", epoch, "owner", owner)
 			l.giveUp(fmt.Errorf("%w: epoch %d of %s", ErrLeaseLost, epoch, owner))
 			return
@@ -241,7 +247,7 @@ func (l *Ledger) poll(ctx context.Context) error {
 		case errors.Is(e.Err, kerr.OffsetOutOfRange), errors.Is(e.Err, kerr.UnknownTopicID), errors.Is(e.Err, kerr.TopicAuthorizationFailed):
 			return fmt.Errorf("reading the ledger: %w", e.Err)
 		default:
-			l.deps.log().Warn("reading the ledger", "topic", l.lc.Topic, "partition", l.lc.Partition, "error", e.Err)
+			l.deps.log().WarnContext(ctx, "reading the ledger", "topic", l.lc.Topic, "partition", l.lc.Partition, "error", e.Err)
 		}
 	}
 	l.mu.Lock()

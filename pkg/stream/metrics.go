@@ -108,8 +108,7 @@ func register[C prometheus.Collector](reg prometheus.Registerer, c C) C {
 		return c
 	}
 	if err := reg.Register(c); err != nil {
-		var already prometheus.AlreadyRegisteredError
-		if errors.As(err, &already) {
+		if already, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
 			if existing, ok := already.ExistingCollector.(C); ok {
 				return existing
 			}

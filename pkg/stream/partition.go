@@ -34,6 +34,15 @@ type Partition struct {
 	queue    []*kgo.Record
 }
 
+func newPartition(c *Consumer, cl *kgo.Client, k partitionKey) *Partition {
+	p := &Partition{
+		Topic: c.cfg.Name(k.topic), ID: k.id, c: c, client: cl, key: k,
+		wake: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+	p.ctx, p.stop = context.WithCancel(context.Background())
+	return p
+}
+
 // Committed returns where the group stood when the partition was given to us, with the metadata of that commit. ok is false if it had
 // no offset yet.
 func (p *Partition) Committed() (offset int64, metadata string, ok bool) {

@@ -91,8 +91,10 @@ func TestPlan(t *testing.T) {
 	cl := b.Client(t)
 	base := time.Now().Add(-time.Hour).Truncate(time.Second)
 	for i := range 10 {
-		require.NoError(t, cl.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Partition: int32(i % 2), Value: fmt.Append(nil, i),
-			Timestamp: base.Add(time.Duration(i) * time.Minute)}).FirstErr())
+		require.NoError(t, cl.ProduceSync(t.Context(), &kgo.Record{
+			Topic: "t", Partition: int32(i % 2), Value: fmt.Append(nil, i),
+			Timestamp: base.Add(time.Duration(i) * time.Minute),
+		}).FirstErr())
 	}
 	plan := func(from, to time.Time) []stream.Range {
 		r, err := stream.Plan(t.Context(), b.Config, b.Deps, []string{"t"}, from, to)

@@ -82,14 +82,14 @@ func (t *Tail) follow(ctx context.Context, cl *kgo.Client, left map[partitionKey
 			close(t.ready)
 		}
 		fetches := cl.PollFetches(ctx)
-		if ctx.Err() != nil || fetches.IsClientClosed() {
+		if ended(ctx) || fetches.IsClientClosed() {
 			return nil
 		}
 		for _, e := range fetches.Errors() {
 			if errors.Is(e.Err, kerr.TopicAuthorizationFailed) || errors.Is(e.Err, kerr.UnknownTopicID) {
 				return fmt.Errorf("following %s: %w", e.Topic, e.Err)
 			}
-			t.deps.log().Warn("following a topic", "topic", e.Topic, "partition", e.Partition, "error", e.Err)
+			t.deps.log().WarnContext(ctx, "following a topic", "topic", e.Topic, "partition", e.Partition, "error", e.Err)
 		}
 		fetches.EachPartition(func(fp kgo.FetchTopicPartition) {
 			recs := make([]*kgo.Record, 0, len(fp.Records))
@@ -110,6 +110,9 @@ func (t *Tail) follow(ctx context.Context, cl *kgo.Client, left map[partitionKey
 		})
 	}
 }
+
+// ended says that somebody has had enough, which is no error.
+func ended(ctx context.Context) bool { return ctx.Err() != nil }
 
 // bounds returns where the log of each partition starts and ends, for a reader of committed records.
 func bounds(ctx context.Context, admin *kadm.Client, topics []string) (starts, ends kadm.ListedOffsets, err error) {

@@ -76,7 +76,7 @@ func Start(ctx context.Context, cfg Config, log *slog.Logger) (*Broker, error) {
 	}))
 	cluster, err := kfake.NewCluster(opts...)
 	if err != nil {
-		b.unlock()
+		err = errors.Join(err, b.unlock())
 		if errors.Is(err, syscall.EADDRINUSE) {
 			return nil, fmt.Errorf("embedded broker: port %d is %w; pass --kafka-port or stop the other process", port, ErrInUse)
 		}
@@ -86,8 +86,7 @@ func Start(ctx context.Context, cfg Config, log *slog.Logger) (*Broker, error) {
 	admin, err := kadm.NewOptClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.ClientID("pointsman-embedded"))
 	if err != nil {
 		cluster.Close()
-		b.unlock()
-		return nil, fmt.Errorf("embedded broker: %w", err)
+		return nil, fmt.Errorf("embedded broker: %w", errors.Join(err, b.unlock()))
 	}
 	var sweepCtx context.Context
 	sweepCtx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -149,8 +148,9 @@ func (l logger) Logf(level kfake.LogLevel, format string, args ...any) {
 		to = slog.LevelError
 	case kfake.LogLevelWarn:
 		to = slog.LevelWarn
+	case kfake.LogLevelNone, kfake.LogLevelInfo, kfake.LogLevelDebug:
 	}
 	if l.log != nil && l.log.Enabled(context.Background(), to) {
-		l.log.Log(context.Background(), to, "embedded broker: "+fmt.Sprintf(format, args...))
+		l.log.Log(context.Background(), to, "embedded broker", "message", fmt.Sprintf(format, args...))
 	}
 }

@@ -111,7 +111,7 @@ func TestRestartKeepsTopicsRecordsAndCommits(t *testing.T) {
 	require.ErrorIs(t, err, ErrInUse, "one process per data directory")
 
 	c := client(t, b.Addrs())
-	createTopic(t, c, "t", 2, map[string]*string{"message.timestamp.type": kadm.StringPtr("LogAppendTime")})
+	createTopic(t, c, "t", 2, map[string]*string{"message.timestamp.type": new("LogAppendTime")})
 	produced := c.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Value: []byte("kept")})
 	require.NoError(t, produced.FirstErr())
 	p := produced[0].Record.Partition
@@ -183,7 +183,7 @@ func TestSizeStaysBounded(t *testing.T) {
 	c := client(t, b.Addrs(), kgo.ProducerBatchCompression(kgo.NoCompression()))
 	createTopic(t, c, "big", 2, nil)
 	createTopic(t, c, "small", 1, nil)
-	createTopic(t, c, "state", 1, map[string]*string{"cleanup.policy": kadm.StringPtr("compact")})
+	createTopic(t, c, "state", 1, map[string]*string{"cleanup.policy": new("compact")})
 	require.NoError(t, c.ProduceSync(t.Context(), &kgo.Record{Topic: "small", Value: []byte("stays")}).FirstErr())
 	require.NoError(t, c.ProduceSync(t.Context(), &kgo.Record{Topic: "state", Key: []byte("k"), Value: []byte("stays")}).FirstErr())
 	value := bytes.Repeat([]byte("x"), 64<<10)

@@ -133,8 +133,10 @@ func TestSchemasRefuse(t *testing.T) {
 		"an end without a time": {"pointsman.task.ended.v1", `{"taskId":"t","status":"succeeded"}`},
 		"a time that is none":   {"pointsman.cluster.observed.v1", `{"cluster":"c","source":"s","at":"now","values":{}}`},
 		"a value without state": {"pointsman.cluster.observed.v1", `{"cluster":"c","source":"s","at":"2026-01-01T00:00:00Z","values":{"queued":{"value":1}}}`},
-		"a rejection that says nothing": {"pointsman.decision.rejected.v1",
-			`{"decisionId":"t/1","taskId":"t","attempt":1,"kind":"reject","decidedAt":"2026-01-01T00:00:00Z","deadline":"2026-01-01T00:00:00Z","engine":"","cluster":""}`},
+		"a rejection that says nothing": {
+			"pointsman.decision.rejected.v1",
+			`{"decisionId":"t/1","taskId":"t","attempt":1,"kind":"reject","decidedAt":"2026-01-01T00:00:00Z","deadline":"2026-01-01T00:00:00Z","engine":"","cluster":""}`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Error(t, schema(t, c.event).Validate(number(t, []byte(c.value))))

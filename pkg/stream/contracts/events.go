@@ -26,23 +26,41 @@ const AttemptEvents = "pointsman.attempt.v1"
 // Events returns all payload types, in the order in which a Task meets them.
 func Events() []Event {
 	return []Event{
-		{Name: string(event.QueryRequested), Go: reflect.TypeFor[query.Task](),
-			Summary: "A user asks for a query. Written by intake and by any producer.", Require: []string{"tenant"}, AnyOf: []string{"sql", "intent"}},
-		{Name: string(event.CancelRequested), Go: reflect.TypeFor[event.Cancel](),
-			Summary: "A user no longer wants a Task. Written by intake and by any producer."},
-		{Name: string(event.DecisionRouted), Go: reflect.TypeFor[event.RouteDecision](),
-			Summary: "The router has chosen where an attempt goes.", Require: []string{"task"}},
-		{Name: string(event.DecisionRejected), Go: reflect.TypeFor[event.RouteDecision](),
-			Summary: "The router does not let a Task run.", Require: []string{"rejection"}},
-		{Name: string(event.DecisionCancel), Go: reflect.TypeFor[event.RouteDecision](),
-			Summary: "The router passes a wish to cancel on to the executor.", Require: []string{"cancel"}},
-		{Name: AttemptEvents, Go: reflect.TypeFor[event.Attempt](),
-			Summary: "An attempt has changed its state. The CloudEvents type names the state: pointsman.attempt.<state>.v1."},
-		{Name: string(event.TaskEnded), Go: reflect.TypeFor[event.Outcome](),
-			Summary: "A Task has ended. There is one for each Task that has a decision."},
-		{Name: string(event.ClusterObserved), Go: reflect.TypeFor[signal.Observation](),
-			Summary: "A source has looked at a cluster."},
-		{Name: string(event.LedgerRecorded), Go: reflect.TypeFor[ledger.Record](),
-			Summary: "A lease, claim, note or end was written to a ledger. Whether it counts, only a reader of the whole partition knows."},
+		{
+			Name: string(event.QueryRequested), Go: reflect.TypeFor[query.Task](),
+			Summary: "A user asks for a query. Written by intake and by any producer.", Require: []string{"tenant"}, AnyOf: []string{"sql", "intent"},
+		},
+		{
+			Name: string(event.CancelRequested), Go: reflect.TypeFor[event.Cancel](),
+			Summary: "A user no longer wants a Task. Written by intake and by any producer.",
+		},
+		{
+			Name: string(event.DecisionRouted), Go: reflect.TypeFor[event.RouteDecision](),
+			Summary: "The router has chosen where an attempt goes.", Require: []string{"task"},
+		},
+		{
+			Name: string(event.DecisionRejected), Go: reflect.TypeFor[event.RouteDecision](),
+			Summary: "The router does not let a Task run.", Require: []string{"rejection"},
+		},
+		{
+			Name: string(event.DecisionCancel), Go: reflect.TypeFor[event.RouteDecision](),
+			Summary: "The router passes a wish to cancel on to the executor.", Require: []string{"cancel"},
+		},
+		{
+			Name: AttemptEvents, Go: reflect.TypeFor[event.Attempt](),
+			Summary: "An attempt has changed its state. The CloudEvents type names the state: pointsman.attempt.<state>.v1.",
+		},
+		{
+			Name: string(event.TaskEnded), Go: reflect.TypeFor[event.Outcome](),
+			Summary: "A Task has ended. There is one for each Task that has a decision.",
+		},
+		{
+			Name: string(event.ClusterObserved), Go: reflect.TypeFor[signal.Observation](),
+			Summary: "A source has looked at a cluster.",
+		},
+		{
+			Name: string(event.LedgerRecorded), Go: reflect.TypeFor[ledger.Record](),
+			Summary: "A lease, claim, note or end was written to a ledger. Whether it counts, only a reader of the whole partition knows.",
+		},
 	}
 }

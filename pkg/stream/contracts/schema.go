@@ -39,7 +39,7 @@ type properties struct {
 }
 
 // MarshalJSON writes the properties in their order.
-func (p properties) MarshalJSON() ([]byte, error) {
+func (p *properties) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	for i, name := range p.names {
@@ -114,8 +114,7 @@ func (g generator) object(t reflect.Type) (*node, error) {
 }
 
 func (g generator) fields(t reflect.Type, n *node) error {
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case name == "-" || !f.IsExported():

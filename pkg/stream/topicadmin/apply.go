@@ -175,6 +175,7 @@ func apply(ctx context.Context, admin *kadm.Client, name string, s Spec, plan Pl
 			}
 		case Setting:
 			changes = append(changes, kadm.AlterConfig{Op: kadm.SetConfig, Name: d.Key, Value: &d.Want})
+		case Conflict, Unmanaged: // not ours to touch
 		}
 	}
 	if len(changes) == 0 {

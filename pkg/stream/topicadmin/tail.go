@@ -54,10 +54,10 @@ func Tail(ctx context.Context, cfg stream.Config, deps stream.Deps, opts TailOpt
 		return nil
 	}
 	err := tail(ctx, cfg, deps, opts, show)
-	if errors.Is(err, errEnough) || ctx.Err() != nil {
-		return nil
+	if ctx.Err() == nil && !errors.Is(err, errEnough) {
+		return err
 	}
-	return err
+	return nil
 }
 
 func tail(ctx context.Context, cfg stream.Config, deps stream.Deps, opts TailOptions, show func(*kgo.Record) error) error {
