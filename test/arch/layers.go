@@ -35,6 +35,7 @@ var core = []string{
 	"pkg/fingerprint/lex",
 	"pkg/fingerprint",
 	"pkg/shape",
+	"pkg/shape/tidbast", // a second reader of shapes, from a parser's tree
 	"pkg/profile",
 	"pkg/estimate",
 	"pkg/budget",
