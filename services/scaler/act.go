@@ -91,10 +91,10 @@ func (p *pool) written(ctx context.Context, action capacity.Action, got kube.Res
 	p.take(group, got.Cluster.Observed())
 }
 
-func (p *pool) logRead(ctx context.Context, err error) {
+func (p *pool) logRead(ctx context.Context, g kube.Group, err error) {
 	if err != nil {
 		p.log.WarnContext(ctx, "the custom resource can't be read: the pool stays as it is", telemetry.Err(err))
 		return
 	}
-	p.log.InfoContext(ctx, "the custom resource is read", "replicas", p.group.Replicas())
+	p.log.InfoContext(ctx, "the custom resource is read", "replicas", g.Replicas())
 }

@@ -173,7 +173,7 @@ func (p *pool) read(ctx context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if (err == nil) != (p.readErr == nil) || p.readAt.IsZero() {
-		p.logRead(ctx, err)
+		p.logRead(ctx, group, err)
 	}
 	p.readErr = err
 	if err == nil {

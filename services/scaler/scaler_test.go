@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pointsman/pointsman/pkg/config"
+	"github.com/pointsman/pointsman/pkg/embedded/chdb"
 	"github.com/pointsman/pointsman/pkg/embedded/cluster"
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/probe"
@@ -29,7 +30,10 @@ import (
 	"github.com/pointsman/pointsman/services/scaler"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	chdb.MaybeRunChild()
+	goleak.VerifyTestMain(m)
+}
 
 // engine is a pool's process and its engine at once.
 type engine struct {
