@@ -22,8 +22,10 @@ type kind struct {
 	// shared means that another service reads the topic too, acts on it, and dead-letters what can't be read: a record would be in
 	// the dead letters twice if this one did so as well. What only the history can't store is dead-lettered all the same.
 	shared bool
-	decode func(rec row.Record, kr *kgo.Record, env stream.Envelope) (any, error)
-	rows   func(rows []any) row.Set
+	// patient means that nobody waits for the rows: they are gathered for longer.
+	patient bool
+	decode  func(rec row.Record, kr *kgo.Record, env stream.Envelope) (any, error)
+	rows    func(rows []any) row.Set
 }
 
 var kinds = []kind{
@@ -31,7 +33,7 @@ var kinds = []kind{
 	{topic: event.TopicDecisions, shared: true, decode: decodeDecision, rows: gather(row.Decisions)},
 	{topic: event.TopicAttempts, decode: decodeAttempt, rows: gather(row.Attempts)},
 	{topic: event.TopicOutcomes, decode: decodeOutcome, rows: gather(row.Outcomes)},
-	{topic: event.TopicSignals, decode: decodeSignal, rows: gather(row.Samples)},
+	{topic: event.TopicSignals, patient: true, decode: decodeSignal, rows: gather(row.Samples)},
 }
 
 func gather[R any](set func([]R) row.Set) func([]any) row.Set {

@@ -38,8 +38,15 @@ type sink struct {
 
 // newSink makes a sink. span is how much of a partition may be unfinished before it is paused.
 func newSink(k kind, cfg SinkConfig, span int) *sink {
-	return &sink{kind: k, rows: cfg.BatchRows, share: max(1, span/4), every: cfg.FlushEvery, wake: make(chan struct{}, 1)}
+	s := &sink{kind: k, rows: cfg.BatchRows, share: max(1, span/4), every: cfg.FlushEvery, wake: make(chan struct{}, 1)}
+	if k.patient {
+		s.every *= patience
+	}
+	return s
 }
+
+// patience is how much longer than other rows those may wait that only dashboards read.
+const patience = 5
 
 // feed is one partition of a sink's topic.
 type feed struct {

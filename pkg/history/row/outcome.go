@@ -23,8 +23,8 @@ type Outcome struct {
 	Result                       event.Result
 }
 
-// FromOutcome maps the end of a Task. A Task that was rejected may lack the tenant that it was rejected for; every other has
-// one. A submission after the end comes from a producer's clock: no time is made of it, and the row says so.
+// FromOutcome maps the end of a Task. A Task that never ran may lack a tenant: it was rejected for that, or taken back before it
+// came. A submission after the end comes from a producer's clock: no time is made of it, and the row says so.
 func FromOutcome(rec Record, o event.Outcome) (Outcome, error) {
 	c := begin("outcomes", rec, o.Extra)
 	r := Outcome{
@@ -35,7 +35,7 @@ func FromOutcome(rec Record, o event.Outcome) (Outcome, error) {
 	}
 	c.required("task_id", o.TaskID)
 	c.required("status", string(o.Status))
-	if o.Status != event.Rejected {
+	if o.Status == event.Succeeded || o.Status == event.Failed {
 		c.required("tenant", o.Tenant)
 	}
 	r.SubmittedAt = c.clamp("submitted_at", o.SubmittedAt, eventTolerance)

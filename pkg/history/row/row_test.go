@@ -102,6 +102,7 @@ func TestValuesThatDoNotFitAreNamed(t *testing.T) {
 		})
 	}
 	require.NoError(t, outcome(func(o *event.Outcome) { o.Status, o.Tenant = event.Rejected, "" }), "it may have been rejected for that")
+	require.NoError(t, outcome(func(o *event.Outcome) { o.Status, o.Tenant = event.Cancelled, "" }), "it may have been taken back before it came")
 	require.NoError(t, task(func(*query.Task) {}))
 	require.NoError(t, attempt(func(*event.Attempt) {}))
 	require.NoError(t, decision(func(*event.RouteDecision) {}))
