@@ -16,6 +16,10 @@ func (p *parser) suffix(src *Item, i int) int {
 			if p.word(i+1) == lex.KwAs && p.word(i+2) == lex.KwOf {
 				i = p.timeTravel(i + 1)
 			}
+		case lex.KwAs:
+			if p.word(i+1) == lex.KwOf && p.word(i+2) == lex.KwTimestamp {
+				i = p.timeTravel(i)
+			}
 		case lex.KwPartition, lex.KwPartitions:
 			if p.punct(i+1) == '(' {
 				i = p.skip(i + 1)
@@ -76,6 +80,9 @@ func (p *parser) suffix(src *Item, i int) int {
 func (p *parser) indexHint(i int) int {
 	if p.word(i) == lex.KwFor {
 		i += 2
+		if p.word(i) == lex.KwBy {
+			i++
+		}
 	}
 	if p.punct(i) == '(' {
 		return p.skip(i)

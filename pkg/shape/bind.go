@@ -139,7 +139,7 @@ func (b *Binding) predicate(sql string, p *predTemplate) (Predicate, bool) {
 	case IsNull, IsNotNull:
 	case In, NotIn:
 		pred.Value, ok = b.values(sql, p)
-	case like:
+	case Like:
 		pred.Op, pred.Value, ok = b.prefix(sql, p)
 	default:
 		pred.Value, ok = b.value(sql, p.Slots[0])
@@ -148,11 +148,12 @@ func (b *Binding) predicate(sql string, p *predTemplate) (Predicate, bool) {
 }
 
 func equalPredicates(a, b Predicate) bool {
-	return a.Table == b.Table && a.Column == b.Column && a.Op == b.Op && a.Value.equal(b.Value)
+	return a.Table == b.Table && a.Column == b.Column && a.Op == b.Op && a.Value.Equal(b.Value)
 }
 
-func (v Value) equal(o Value) bool {
-	return v.kind == o.kind && v.text == o.text && slices.EqualFunc(v.list, o.list, Value.equal)
+// Equal says that two values are of one kind and spelled alike.
+func (v Value) Equal(o Value) bool {
+	return v.kind == o.kind && v.text == o.text && slices.EqualFunc(v.list, o.list, Value.Equal)
 }
 
 // values decodes all the constants of a list; a list that was cut says nothing.

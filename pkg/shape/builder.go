@@ -35,7 +35,7 @@ func NewBuilder(d lex.Dialect) *Builder {
 
 // Reads notes a reference to a physical table.
 func (b *Builder) Reads(parts []string) Table {
-	t := tableOf(parts)
+	t := TableOf(parts)
 	if b.uses[t] == 0 && !slices.Contains(b.Shape.Tables, t) {
 		b.Shape.Tables = append(b.Shape.Tables, t)
 	}
@@ -66,7 +66,7 @@ func (b *Builder) Calls(parts []string) {
 			b.Shape.UDFs = append(b.Shape.UDFs, full)
 		}
 		return
-	case isRegex(name):
+	case isRegex(name) && (name != "match" || !b.d.MySQLLike()): // MATCH .. AGAINST is a search for words
 		b.Shape.Regex++
 	case isJSON(name):
 		b.Shape.JSON++
@@ -98,6 +98,9 @@ func (b *Builder) Enter() {
 
 // Leave ends what Enter began.
 func (b *Builder) Leave() { b.depth-- }
+
+// Top says that what is read now is the statement's own query and not one inside it.
+func (b *Builder) Top() bool { return b.depth == 0 }
 
 // AddWindow notes a use of a window function.
 func (b *Builder) AddWindow(w Window) { b.Shape.Windows = append(b.Shape.Windows, w) }

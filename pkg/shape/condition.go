@@ -62,7 +62,7 @@ func (p *parser) oneOf(n *Query, lo, hi int, b bounds) {
 	all := branches.Conds[0]
 	all.Op, all.Slots, all.From, all.To = In, nil, b.from, b.to
 	for _, c := range branches.Conds {
-		if c.Op != Eq && c.Op != In || !c.Column.equal(all.Column) {
+		if c.Op != Eq && c.Op != In || !c.Column.Equal(all.Column) {
 			return
 		}
 		all.Slots = append(all.Slots, c.Slots...)
@@ -188,7 +188,7 @@ func (p *parser) compare(n *Query, lo, hi int, b bounds, not bool, level int) {
 		return
 	}
 	if col, end, ok := p.column(i+1, hi); ok && end == hi {
-		n.Where(b.of(col, Test{Op: op.mirror(), Slots: c.slots()}), not)
+		n.Where(b.of(col, Test{Op: op.Mirror(), Slots: c.slots()}), not)
 	}
 }
 
@@ -263,7 +263,7 @@ func (p *parser) columnFirst(n *Query, col Column, i, hi int, b bounds, not bool
 		if !ok || not {
 			return
 		}
-		t := Test{Op: like, Slots: c.slots()}
+		t := Test{Op: Like, Slots: c.slots()}
 		if p.word(end) == lex.KwEscape {
 			t.HasEscape, t.Escape = true, p.slot(end+1)
 			end += 2

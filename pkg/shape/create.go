@@ -35,7 +35,7 @@ object:
 		for ; i < len(p.toks) && p.punct(i) != ';'; i++ {
 			if p.word(i) == lex.KwOn {
 				if parts, next := p.path(i + 1); len(parts) > 0 {
-					b.Writes(tableOf(parts))
+					b.Writes(TableOf(parts))
 					return p.end(next)
 				}
 			}
@@ -53,10 +53,10 @@ object:
 	if temporary {
 		b.Wrote = false
 		s.Effect = SessionEffect
-		s.WriteTables = append(s.WriteTables, tableOf(parts))
-		s.Tables = append(s.Tables, tableOf(parts))
+		s.WriteTables = append(s.WriteTables, TableOf(parts))
+		s.Tables = append(s.Tables, TableOf(parts))
 	} else {
-		b.Writes(tableOf(parts))
+		b.Writes(TableOf(parts))
 	}
 	return p.definition(next, object == lex.KwTable && !materialized)
 }
@@ -83,7 +83,7 @@ func (p *parser) definition(i int, table bool) int {
 			i = p.likened(i + 1)
 		case p.spells(i, "to") && p.isName(i+1) && !table:
 			parts, next := p.path(i + 1)
-			b.Writes(tableOf(parts))
+			b.Writes(TableOf(parts))
 			i = next
 		case w == lex.KwAs && p.isName(i+1) && p.punct(i+2) != '(' && table && !p.spells(i-1, "stored"):
 			i = p.likened(i + 1) // ClickHouse copies a definition

@@ -88,7 +88,13 @@ func (p *parser) endsExpr(i int, where place) bool {
 	w := p.word(i)
 	switch w {
 	case lex.KwFrom:
-		return where != inAny && !(p.word(i-1) == lex.KwDistinct && (p.word(i-2) == lex.KwIs || p.word(i-2) == lex.KwNot))
+		if p.word(i-1) == lex.KwDistinct && (p.word(i-2) == lex.KwIs || p.word(i-2) == lex.KwNot) {
+			return false
+		}
+		if p.punct(i-1) == ')' && (p.word(i+1) == lex.KwFirst || p.spells(i+1, "last")) && (p.word(i+2) == lex.KwOver || p.word(i+2) == lex.KwIgnore || p.spells(i+2, "respect")) {
+			return false // NTH_VALUE(a, 2) FROM FIRST OVER (..)
+		}
+		return where != inAny
 	case lex.KwWhere, lex.KwHaving, lex.KwPrewhere, lex.KwReturning:
 		return where != inAny
 	case lex.KwGroup:
@@ -218,7 +224,7 @@ func (p *parser) call(i int, n *Query) {
 	if lo > 0 && p.endsOperand(lo-1) && p.tok(lo-1).Kind != lex.Punct {
 		return // an alias with columns
 	}
-	if p.word(lo-1) == lex.KwOn && p.spells(i, "conflict") {
+	if p.word(lo-1) == lex.KwOn && p.spells(i, "conflict") || p.punct(lo-1) == ')' && p.spells(i, "against") || p.spells(i, "distinctrow") {
 		return
 	}
 	parts := make([]string, 0, 2)
@@ -226,7 +232,7 @@ func (p *parser) call(i int, n *Query) {
 		parts = append(parts, p.name(k))
 	}
 	p.build.Calls(parts)
-	if p.word(i+2) == lex.KwDistinct {
+	if p.word(i+2) == lex.KwDistinct || p.spells(i+2, "distinctrow") {
 		p.build.Shape.DistinctAggregates++
 	}
 	if n != nil && len(parts) == 1 && isAggregate(strings.ToLower(parts[0])) && p.word(p.skip(i+1)) != lex.KwOver {
@@ -238,7 +244,7 @@ func (p *parser) call(i int, n *Query) {
 func (p *parser) operator(i int) {
 	switch p.op(i) {
 	case "~", "~*", "!~", "!~*":
-		if p.endsOperand(i - 1) {
+		if p.endsOperand(i-1) && !p.d.MySQLLike() {
 			p.build.Shape.Regex++
 		}
 	case "->", "->>":

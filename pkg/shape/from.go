@@ -11,9 +11,8 @@ func (p *parser) from(n *Query, i int) int {
 	for i < len(p.toks) {
 		if p.punct(i) == ',' {
 			p.build.Shape.Joins.Cross++
-			at := len(n.Items)
+			first = len(n.Items) // a join binds closer than a comma
 			i = p.factor(n, i+1)
-			first = min(first, at)
 			continue
 		}
 		j, ok := p.join(i)
@@ -140,7 +139,10 @@ func (p *parser) joined(n *Query, j join, first int) int {
 		if !j.asof && to >= 0 {
 			p.conditions(n, i+1, end, from, to)
 		}
-		from, to = 0, -1 // a second ON belongs to a join further left
+		from, to = 0, -1
+		if p.word(end) == lex.KwOn {
+			p.build.later() // a second ON belongs to a join further left
+		}
 		i = end
 	}
 	return i
@@ -166,6 +168,14 @@ func (b *Builder) joins(j join, conditioned bool) {
 		} else {
 			joins.Cross++
 		}
+	}
+}
+
+// later counts a join as conditioned whose ON stands behind that of a later one: a JOIN b JOIN c ON .. ON ..
+func (b *Builder) later() {
+	if b.Shape.Joins.Cross > 0 {
+		b.Shape.Joins.Cross--
+		b.Shape.Joins.Inner++
 	}
 }
 
@@ -244,6 +254,10 @@ func (p *parser) factor(n *Query, i int) int {
 	}
 	src := &Item{}
 	n.Items = append(n.Items, src)
+	if len(parts) == 1 && parts[0] == "dual" && p.tok(i).Kind == lex.Bare && p.d.HasDual() {
+		src.Fixed = true
+		return next
+	}
 	if c := p.cteNamed(parts); c != nil {
 		c.Uses++
 		src.Named, src.Query, src.Alias = c, c.Query, c.Name

@@ -66,7 +66,8 @@ type Column struct {
 	Name      string
 }
 
-func (c Column) equal(o Column) bool {
+// Equal says that two columns are spelled alike.
+func (c Column) Equal(o Column) bool {
 	return c.Name == o.Name && slices.Equal(c.Qualifier, o.Qualifier)
 }
 
@@ -246,7 +247,7 @@ func (n *Query) below(c Condition) (Condition, bool) {
 		}
 	}
 	has := func(list []Column) bool {
-		return slices.ContainsFunc(list, func(k Column) bool { return k.equal(col) })
+		return slices.ContainsFunc(list, func(k Column) bool { return k.Equal(col) })
 	}
 	if n.Grouped && !has(n.Keys) || !n.Grouped && n.Aggregates {
 		return c, false
@@ -267,7 +268,7 @@ func (n *Query) resolve(c Condition) (*Item, bool) {
 	switch {
 	case len(c.Column.Qualifier) > 0:
 		for _, s := range n.Items {
-			if s.named(c.Column.Qualifier) {
+			if s.Means(c.Column.Qualifier) {
 				if src != nil {
 					return nil, false
 				}
@@ -311,8 +312,8 @@ func (s *Item) mayHave(name string) bool {
 	return slices.ContainsFunc(inner.Outs, func(o Output) bool { return o.Star || o.Name == name || o.Name == "" })
 }
 
-// named says whether a qualifier means this source: its alias, or without one the end of its name.
-func (s *Item) named(qual []string) bool {
+// Means says whether a qualifier means this source: its alias, or without one the end of its name.
+func (s *Item) Means(qual []string) bool {
 	if s.Alias != "" {
 		return len(qual) == 1 && qual[0] == s.Alias
 	}

@@ -22,11 +22,11 @@ const (
 	StartsWith Op = "starts_with"
 	IsNull     Op = "is_null"
 	IsNotNull  Op = "is_not_null"
-	like       Op = "like" // in templates only: the pattern says what it comes to
+	Like       Op = "like" // in templates only: the pattern says what it comes to
 )
 
-// mirror is the comparison with its sides swapped.
-func (o Op) mirror() Op {
+// Mirror is the comparison with its sides swapped.
+func (o Op) Mirror() Op {
 	switch o {
 	case Lt:
 		return Gt

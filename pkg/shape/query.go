@@ -8,7 +8,10 @@ func (p *parser) headsQuery(i int) bool {
 	case lex.KwSelect, lex.KwWith:
 		return true
 	case lex.KwValues:
-		return p.punct(i+1) == '(' || p.tok(i+1).Kind == lex.Literal
+		if p.d.MySQLLike() && p.punct(i+1) == '(' && p.isName(i+2) && p.punct(i+3) == ')' {
+			return false // VALUES(column) of ON DUPLICATE KEY UPDATE
+		}
+		return p.punct(i+1) == '(' || p.word(i+1) == lex.KwRow || p.tok(i+1).Kind == lex.Literal
 	case lex.KwTable:
 		return p.isName(i + 1)
 	case lex.KwFrom:
@@ -65,13 +68,18 @@ func (p *parser) setOps(i int) (*Query, int) {
 			}
 			ops.Except++
 		default:
-			return p.tail(n, i)
+			end := i
+			if n, end = p.tail(n, i); end == i || !p.setOperator(end) {
+				return n, end
+			}
+			i = end // an ORDER BY or LIMIT of the branch alone, without brackets
+			continue
 		}
 		i++
 		for p.word(i) == lex.KwAll || p.word(i) == lex.KwDistinct || p.spells(i, "by") || p.spells(i, "name") {
 			i++
 		}
-		if !set {
+		if !set || n.Limited {
 			n, set = &Query{Kids: []*Query{n}}, true
 		}
 		kid, next := p.branch(i)
@@ -81,6 +89,15 @@ func (p *parser) setOps(i int) (*Query, int) {
 		}
 		i = next
 	}
+}
+
+// setOperator says that a set operation goes on at i.
+func (p *parser) setOperator(i int) bool {
+	switch p.word(i) {
+	case lex.KwUnion, lex.KwIntersect, lex.KwExcept:
+		return true
+	}
+	return p.word(i) == lex.KwMinus && p.startsQuery(i+1)
 }
 
 func (p *parser) startsQuery(i int) bool {
@@ -143,11 +160,10 @@ func (p *parser) tail(n *Query, i int) (*Query, int) {
 				n.Limit = p.slot(i + 2)
 			}
 			i = p.expr(i+1, n, inTail)
-		case lex.KwFor:
-			i = p.lock(i)
-		case lex.KwLock:
-			p.build.Locked = true
-			i = p.expr(i+1, n, inTail)
+		case lex.KwFor, lex.KwLock:
+			if p.locks(i) {
+				i = p.lock(i)
+			}
 		case lex.KwInto:
 			i = p.into(i + 1)
 		case lex.KwSettings, lex.KwFormat, lex.KwWith, lex.KwWindow:
@@ -159,13 +175,28 @@ func (p *parser) tail(n *Query, i int) (*Query, int) {
 	}
 }
 
-// lock reads FOR UPDATE and its like behind a query.
-func (p *parser) lock(i int) int {
+// locks says that FOR UPDATE or its like stands at i.
+func (p *parser) locks(i int) bool {
 	switch p.word(i + 1) {
 	case lex.KwUpdate, lex.KwShare, lex.KwNo, lex.KwKey:
-		p.build.Locked = true
+		return p.word(i) == lex.KwFor
+	case lex.KwIn:
+		return p.word(i) == lex.KwLock
 	}
-	return p.expr(i+1, nil, inTail)
+	return false
+}
+
+// lock reads FOR UPDATE and its like behind a query.
+func (p *parser) lock(i int) int {
+	p.build.Locked = true
+	for i++; i < len(p.toks); i++ {
+		switch {
+		case p.tok(i).Kind == lex.Bare && !p.endsExpr(i, inTail) && p.word(i) != lex.KwFor, p.tok(i).Kind == lex.Quoted, p.tok(i).Kind == lex.Literal, p.punct(i) == ',', p.punct(i) == '.':
+			continue
+		}
+		break
+	}
+	return i
 }
 
 // into reads what SELECT .. INTO writes: a table, a file or variables.
@@ -181,7 +212,7 @@ func (p *parser) into(i int) int {
 		i++
 	}
 	if parts, next := p.path(i); len(parts) > 0 {
-		p.build.Writes(tableOf(parts))
+		p.build.Writes(TableOf(parts))
 		return next
 	}
 	return i

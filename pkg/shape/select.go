@@ -43,7 +43,7 @@ func (p *parser) selectRest(n *Query, i int) int {
 			}
 			i++
 			continue
-		case p.word(i) == lex.KwAll, p.word(i) == lex.KwStraightJoin, p.word(i) == lex.KwHighPriority:
+		case p.word(i) == lex.KwAll, p.word(i) == lex.KwStraightJoin, p.priority(i) && !p.endsItem(i+1):
 			i++
 			continue
 		case p.word(i) == lex.KwTop && (p.tok(i+1).Kind == lex.Literal || p.punct(i+1) == '('):
@@ -68,10 +68,22 @@ func (p *parser) selectRest(n *Query, i int) int {
 	return p.clauses(n, i)
 }
 
-// mysqlModifier skips SQL_NO_CACHE and its like.
+// endsItem says that an output column ends before i, so that the word there was the column.
+func (p *parser) endsItem(i int) bool {
+	return i >= len(p.toks) || p.punct(i) != 0 && p.punct(i) != '(' || p.word(i) == lex.KwFrom || p.word(i) == lex.KwAs
+}
+
+// mysqlModifier says that a word like SQL_NO_CACHE stands in front of the output columns.
 func mysqlModifier(p *parser, i int) bool {
 	t := p.tok(i)
-	return t.Kind == lex.Bare && t.End-t.Off > 4 && (p.s[t.Off:t.Off+4] == "SQL_" || p.s[t.Off:t.Off+4] == "sql_") && p.tok(i+1).Kind != lex.Punct && p.tok(i+1).Kind != lex.None
+	if t.Kind != lex.Bare || t.Word != lex.NoWord || p.endsItem(i+1) {
+		return false
+	}
+	switch lower(p.raw(i)) {
+	case "sql_no_cache", "sql_cache", "sql_calc_found_rows", "sql_small_result", "sql_big_result", "sql_buffer_result", "distinctrow":
+		return true
+	}
+	return false
 }
 
 // items reads the output columns.
@@ -152,6 +164,10 @@ func (p *parser) clauses(n *Query, i int) int {
 				return i
 			}
 			i = p.groupBy(n, i+2)
+		case lex.KwFor, lex.KwLock:
+			if p.locks(i) {
+				i = p.lock(i)
+			}
 		case lex.KwHaving, lex.KwQualify:
 			i = p.expr(i+1, n, inWhere)
 		case lex.KwWindow:

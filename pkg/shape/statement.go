@@ -107,7 +107,7 @@ target:
 			i = p.skip(i)
 		}
 	} else if parts, next := p.path(i); len(parts) > 0 {
-		b.Writes(tableOf(parts))
+		b.Writes(TableOf(parts))
 		i = next
 	}
 	if overwrite && b.depth == 0 {
@@ -151,7 +151,7 @@ func (p *parser) insertBody(i int) int {
 
 // update reads UPDATE .. SET .. [FROM ..] [WHERE ..].
 func (p *parser) update(i int) int {
-	for p.word(i) == lex.KwLowPriority || p.word(i) == lex.KwIgnore || p.word(i) == lex.KwOr || p.word(i) == lex.KwReplace {
+	for p.priority(i) || p.word(i) == lex.KwOr || p.word(i) == lex.KwReplace {
 		i++
 	}
 	n := &Query{}
@@ -172,6 +172,15 @@ func (p *parser) update(i int) int {
 	return p.rest(n, i)
 }
 
+// priority says that the word at i is one of MySQL's modifiers and no name.
+func (p *parser) priority(i int) bool {
+	switch p.word(i) {
+	case lex.KwLowPriority, lex.KwHighPriority, lex.KwDelayed, lex.KwIgnore:
+		return true
+	}
+	return false
+}
+
 // targets finds the tables that assignments write.
 func (p *parser) targets(n *Query, lo, hi int) {
 	found := false
@@ -189,7 +198,7 @@ func (p *parser) targets(n *Query, lo, hi int) {
 			continue
 		}
 		for _, s := range n.Items {
-			if s.Parts != nil && s.named(parts[:len(parts)-1]) {
+			if s.Parts != nil && s.Means(parts[:len(parts)-1]) {
 				p.build.Writes(s.Table)
 				found = true
 			}
@@ -202,7 +211,7 @@ func (p *parser) targets(n *Query, lo, hi int) {
 
 // delete reads DELETE in its three forms: FROM t, a, b FROM .., FROM a USING ...
 func (p *parser) delete(i int) int {
-	for p.word(i) == lex.KwLowPriority || p.word(i) == lex.KwIgnore || p.spells(i, "quick") {
+	for p.priority(i) || p.spells(i, "quick") {
 		i++
 	}
 	b := p.build
@@ -280,13 +289,13 @@ func (p *parser) deleted(n *Query, named [][]string, first int) {
 	for _, name := range named {
 		found := false
 		for _, s := range n.Items {
-			if s.Parts != nil && (s.named(name) || s.Alias != "" && tableOf(name) == s.Table) {
+			if s.Parts != nil && (s.Means(name) || s.Alias != "" && TableOf(name) == s.Table) {
 				p.build.Writes(s.Table)
 				found = true
 			}
 		}
 		if !found {
-			p.build.Writes(tableOf(name))
+			p.build.Writes(TableOf(name))
 		}
 	}
 }

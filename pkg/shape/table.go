@@ -20,8 +20,8 @@ func (t Table) String() string {
 	return t.Name
 }
 
-// tableOf builds a table of the parts of its name. What lies between catalog and table is the schema.
-func tableOf(parts []string) Table {
+// TableOf builds a table of the parts of its name. What lies between catalog and table is the schema.
+func TableOf(parts []string) Table {
 	n := len(parts)
 	switch n {
 	case 0:

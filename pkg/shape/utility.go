@@ -179,7 +179,7 @@ func (p *parser) objects(i int, how touched) int {
 			break
 		}
 		if how == writesTable {
-			b.Writes(tableOf(parts))
+			b.Writes(TableOf(parts))
 		} else {
 			b.Reads(parts)
 		}
@@ -217,11 +217,11 @@ func (p *parser) alter(i int) int {
 	if len(parts) == 0 {
 		return p.end(i)
 	}
-	b.Writes(tableOf(parts))
+	b.Writes(TableOf(parts))
 	for i = next; i < len(p.toks) && p.punct(i) != ';'; i++ {
 		if p.word(i) == lex.KwWith && p.word(i+1) == lex.KwTable || p.word(i) == lex.KwAttach && p.word(i+1) == lex.KwPartition && !p.d.MySQLLike() && p.isName(i+2) {
 			if other, _ := p.path(i + 2); len(other) > 0 {
-				b.Writes(tableOf(other))
+				b.Writes(TableOf(other))
 			}
 		}
 		if p.word(i) == lex.KwAs && p.headsQuery(i+1) {
@@ -250,11 +250,11 @@ func (p *parser) comment(i int) int {
 	switch p.word(kind) {
 	case lex.KwColumn:
 		if len(parts) > 1 {
-			b.Writes(tableOf(parts[:len(parts)-1]))
+			b.Writes(TableOf(parts[:len(parts)-1]))
 		}
 	case lex.KwTable, lex.KwView:
 		if len(parts) > 0 {
-			b.Writes(tableOf(parts))
+			b.Writes(TableOf(parts))
 		}
 	}
 	return p.end(i)
@@ -285,7 +285,7 @@ func (p *parser) load(i int) int {
 	for ; i < len(p.toks) && p.punct(i) != ';'; i++ {
 		if p.word(i) == lex.KwTable {
 			if parts, _ := p.path(i + 1); len(parts) > 0 {
-				p.build.Writes(tableOf(parts))
+				p.build.Writes(TableOf(parts))
 			}
 			if p.word(i-1) == lex.KwOverwrite {
 				p.build.Shape.Effect = Repeatable
@@ -318,7 +318,7 @@ func (p *parser) copy(i int) int {
 		next = p.skip(next)
 	}
 	if into || p.word(next) == lex.KwFrom {
-		b.Writes(tableOf(parts))
+		b.Writes(TableOf(parts))
 	} else {
 		b.Reads(parts)
 		b.Wrote = true

@@ -44,14 +44,27 @@ func (p *parser) windowFunction(i int) string {
 				continue
 			}
 			if t := p.tok(open - 1); t.Kind == lex.Bare || t.Kind == lex.Quoted {
-				return strings.ToLower(p.name(open - 1))
+				return windowName(strings.ToLower(p.name(open - 1)))
 			}
 			return ""
+		case (p.word(k) == lex.KwFirst || p.spells(k, "last")) && p.word(k-1) == lex.KwFrom:
+			k--
 		default:
 			return ""
 		}
 	}
 	return ""
+}
+
+// windowName is the name that a function goes by under its other names.
+func windowName(name string) string {
+	switch name {
+	case "std", "stddev":
+		return "stddev_pop"
+	case "variance":
+		return "var_pop"
+	}
+	return name
 }
 
 // openOf finds the bracket that k closes, within a reach that any argument list fits in.

@@ -156,3 +156,8 @@ func (d Dialect) LikeEscape() byte {
 	}
 	return '\\'
 }
+
+// HasDual says that FROM dual names no table.
+func (d Dialect) HasDual() bool {
+	return d.MySQLLike() || d == Auto || d == Dremio || d == ANSI
+}

@@ -1,0 +1,211 @@
+package tidbast
+
+import (
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"github.com/pointsman/pointsman/pkg/shape"
+)
+
+// bounds are the items of FROM that a condition may be applied to; all, if to is zero.
+type bounds struct{ from, to int }
+
+// join reads a join and what it joins, and adds the items to the query.
+func (r *reader) join(q *shape.Query, j *ast.Join) {
+	first := len(q.Items)
+	r.item(q, j.Left)
+	if j.Right == nil {
+		return
+	}
+	left := len(q.Items)
+	r.item(q, j.Right)
+	right := len(q.Items)
+	conditioned := j.On != nil || len(j.Using) > 0 || j.NaturalJoin
+	at := bounds{first, right}
+	joins := &r.build.Shape.Joins
+	switch {
+	case j.Tp == ast.LeftJoin:
+		joins.Left++
+		nullable(q.Items[left:right])
+		at.from = left
+	case j.Tp == ast.RightJoin:
+		joins.Right++
+		nullable(q.Items[first:left])
+		at.to = left
+	case conditioned:
+		joins.Inner++
+	default:
+		joins.Cross++
+	}
+	if j.On != nil {
+		r.expr(q, j.On.Expr)
+		r.conditions(q, j.On.Expr, at, false)
+	}
+}
+
+func nullable(items []*shape.Item) {
+	for _, it := range items {
+		it.Nullable = true
+	}
+}
+
+// item reads one operand of a join.
+func (r *reader) item(q *shape.Query, node ast.ResultSetNode) {
+	switch s := node.(type) {
+	case *ast.Join:
+		r.join(q, s)
+	case *ast.TableSource:
+		r.source(q, s)
+	}
+}
+
+func (r *reader) source(q *shape.Query, s *ast.TableSource) {
+	if j, ok := s.Source.(*ast.Join); ok {
+		r.join(q, j)
+		return
+	}
+	it := &shape.Item{Alias: s.AsName.O}
+	q.Items = append(q.Items, it)
+	b := r.build
+	if t, ok := s.Source.(*ast.TableName); ok {
+		parts := qualifier(t.Schema, t.Name)
+		it.Fixed = t.TableSample != nil
+		if n := r.lookup(parts); n != nil {
+			n.Uses++
+			it.Named, it.Query = n, n.Query
+			it.Fixed = it.Fixed || n.Query == nil
+			if it.Alias == "" {
+				it.Alias = n.Name
+			}
+			return
+		}
+		it.Parts, it.Table = parts, b.Reads(parts)
+		b.Shape.JoinTables++
+		return
+	}
+	b.Enter()
+	it.Query = r.query(s.Source)
+	b.Leave()
+	if len(s.ColumnNames) > 0 {
+		it.Fixed, it.Closed = true, true
+		for _, c := range s.ColumnNames {
+			it.Columns = append(it.Columns, c.O)
+		}
+	}
+}
+
+// lookup finds the named query in scope that a name means.
+func (r *reader) lookup(parts []string) *shape.Named {
+	if len(parts) != 1 {
+		return nil
+	}
+	for i := len(r.named) - 1; i >= 0; i-- {
+		if r.named[i].Name == parts[0] {
+			return r.named[i]
+		}
+	}
+	return nil
+}
+
+// insert reads INSERT and REPLACE.
+func (r *reader) insert(s *ast.InsertStmt) {
+	b := r.build
+	b.Wrote, b.Shape.Statement = true, shape.Insert
+	if s.IsReplace {
+		b.Shape.Statement = shape.Replace
+	}
+	if src, ok := s.Table.TableRefs.Left.(*ast.TableSource); ok {
+		if t, ok := src.Source.(*ast.TableName); ok {
+			b.Writes(shape.TableOf(qualifier(t.Schema, t.Name)))
+		}
+	}
+	q := &shape.Query{}
+	for _, row := range s.Lists {
+		for _, e := range row {
+			r.expr(q, e)
+		}
+	}
+	if s.Select != nil {
+		b.Outer = r.query(s.Select)
+		b.Roots = append(b.Roots, b.Outer)
+	}
+	for _, a := range s.OnDuplicate {
+		r.expr(q, a.Expr)
+	}
+}
+
+// update reads UPDATE of one table or of joined ones.
+func (r *reader) update(s *ast.UpdateStmt) {
+	b := r.build
+	b.Wrote, b.Shape.Statement = true, shape.Update
+	r.with(s.With)
+	q := &shape.Query{}
+	joins := b.Shape.JoinTables
+	r.join(q, s.TableRefs.TableRefs)
+	if len(q.Items) == 1 {
+		b.Shape.JoinTables = joins // UPDATE t is no reference behind FROM
+	}
+	found := false
+	for _, a := range s.List {
+		r.expr(q, a.Expr)
+		target := qualifier(a.Column.Schema, a.Column.Table)
+		for _, it := range q.Items {
+			if len(target) > 0 && it.Parts != nil && it.Means(target) {
+				b.Writes(it.Table)
+				found = true
+			}
+		}
+	}
+	if !found && len(q.Items) > 0 && q.Items[0].Parts != nil {
+		b.Writes(q.Items[0].Table)
+	}
+	b.Roots = append(b.Roots, q)
+	r.rows(q, s.Where, s.Order, s.Limit)
+}
+
+// delete reads DELETE in its single and multiple forms.
+func (r *reader) delete(s *ast.DeleteStmt) {
+	b := r.build
+	b.Wrote, b.Shape.Statement = true, shape.Delete
+	r.with(s.With)
+	q := &shape.Query{}
+	b.Roots = append(b.Roots, q)
+	r.join(q, s.TableRefs.TableRefs)
+	switch {
+	case s.Tables == nil:
+		if len(q.Items) > 0 && q.Items[0].Parts != nil {
+			b.Writes(q.Items[0].Table)
+		}
+	default:
+		for _, t := range s.Tables.Tables {
+			r.deleted(q, qualifier(t.Schema, t.Name))
+		}
+	}
+	r.rows(q, s.Where, s.Order, s.Limit)
+}
+
+func (r *reader) deleted(q *shape.Query, name []string) {
+	found := false
+	for _, it := range q.Items {
+		if it.Parts != nil && (it.Means(name) || it.Alias != "" && shape.TableOf(name) == it.Table) {
+			r.build.Writes(it.Table)
+			found = true
+		}
+	}
+	if !found {
+		r.build.Writes(shape.TableOf(name))
+	}
+}
+
+// rows reads which rows a statement changes.
+func (r *reader) rows(q *shape.Query, where ast.ExprNode, order *ast.OrderByClause, limit *ast.Limit) {
+	if where != nil {
+		r.expr(q, where)
+		r.conditions(q, where, bounds{}, false)
+	}
+	if order != nil {
+		for _, item := range order.Items {
+			r.expr(q, item.Expr)
+		}
+	}
+	_ = limit // bounds the change, not a result
+}
