@@ -70,7 +70,7 @@ func TestBadInput(t *testing.T) {
 		{"2 MiB of SQL", sqlOf(2 << 20), nil, 413, "too_large", "sql"},
 		{"SQL over a record's size once it is JSON", `{"tenant":"tenant_a","sql":"` + strings.Repeat(`\"`, 1<<20) + `"}`, nil, 413, "too_large", ""},
 		{"a duplicate id with another body", `{"id":"taken","sql":"SELECT 2","tenant":"tenant_a"}`, nil, 409, "id_conflict", ""},
-		{"a form", "sql=SELECT+1&tenant=t", []string{"Content-Type", "application/x-www-form-urlencoded"}, 400, "", ""},
+		{"a form", "sql=SELECT+1&tenant=t", []string{"Content-Type", "application/x-www-form-urlencoded"}, 400, "not_json", ""},
 		{"a picture", ok, []string{"Content-Type", "image/png"}, 415, "unsupported_media", ""},
 		{"a content type that is none", `{` + ok + `}`, []string{"Content-Type", "json;;;"}, 415, "unsupported_media", ""},
 	} {

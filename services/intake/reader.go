@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pointsman/pointsman/pkg/stream"
@@ -86,6 +87,9 @@ func (r *reader) session(ctx context.Context) error {
 			return ctx.Err()
 		}
 		for _, e := range fetches.Errors() {
+			if errors.Is(e.Err, kerr.UnknownTopicID) || errors.Is(e.Err, kerr.InconsistentTopicID) {
+				return fmt.Errorf("reading %s, which was made anew: %w", e.Topic, e.Err) // only a new client can read it
+			}
 			r.deps.Log.WarnContext(ctx, "reading from kafka", telemetry.KeyTopic, e.Topic, telemetry.KeyPartition, e.Partition, telemetry.Err(e.Err))
 		}
 		fetches.EachPartition(func(p kgo.FetchTopicPartition) {

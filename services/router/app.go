@@ -123,6 +123,11 @@ func (a *App) Start(ctx context.Context) error {
 	a.Go(ctx, "signals", a.followSignals)
 	a.Go(ctx, "budgets", a.followBudgets)
 	a.Go(ctx, "sweep", a.sweep)
+	// The first connection costs more than a decision may wait: it is made before there is anything to decide.
+	a.Go(ctx, "history connection", func(ctx context.Context) error {
+		a.decider.profiles.lookupWithin(ctx, []string{"warm-up"}, queryTime)
+		return nil
+	})
 	if a.cfg.Policy.File != "" && a.cfg.Policy.Reload > 0 {
 		a.Go(ctx, "policy reload", a.watchPolicy)
 	}

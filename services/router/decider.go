@@ -121,10 +121,15 @@ func (d *decider) decide(s subject, history profile.Lookup) event.RouteDecision 
 	return decision
 }
 
+// explainTime is how long an explanation waits for history.
+const explainTime = 2 * time.Second
+
 // explain decides without any effect.
 func (d *decider) explain(ctx context.Context, t query.Task) event.RouteDecision {
 	s := newSubject(t, 1)
-	in := d.input(s, d.lookup(ctx, []subject{s})[s.fingerprint])
+	// A person waits here, not a query: history may take its time.
+	history := d.profiles.lookupWithin(ctx, fingerprints([]subject{s}), explainTime)
+	in := d.input(s, history[s.fingerprint])
 	if key, ok := budget.KeyOf(t); ok {
 		d.mu.Lock()
 		in.Session = &route.SessionAccount{Usage: d.book.Usage(key)}

@@ -70,6 +70,11 @@ func newProfiles(source profileSource, cfg ProfilesConfig, log *slog.Logger, m *
 
 // lookup returns what history says of each fingerprint. Those not in the cache, or too old there, are asked for together.
 func (p *profiles) lookup(ctx context.Context, fingerprints []string) map[string]profile.Lookup {
+	return p.lookupWithin(ctx, fingerprints, p.deadline)
+}
+
+// lookupWithin is lookup with a deadline of the caller's.
+func (p *profiles) lookupWithin(ctx context.Context, fingerprints []string, deadline time.Duration) map[string]profile.Lookup {
 	out := make(map[string]profile.Lookup, len(fingerprints))
 	var missing []string
 	now := p.clock()
@@ -90,10 +95,10 @@ func (p *profiles) lookup(ctx context.Context, fingerprints []string) map[string
 		return out
 	}
 	from := "history"
-	if err := p.await(ctx, missing); err != nil {
+	if err := p.await(ctx, missing, deadline); err != nil {
 		from = "late"
 		p.warn.Do(func() {
-			p.log.WarnContext(ctx, "history did not answer in time, deciding with what is known", "deadline", p.deadline, telemetry.Err(err))
+			p.log.WarnContext(ctx, "history did not answer in time, deciding with what is known", "deadline", deadline, telemetry.Err(err))
 		})
 	}
 	for _, f := range missing {
@@ -110,9 +115,9 @@ func (p *profiles) lookup(ctx context.Context, fingerprints []string) map[string
 }
 
 // await asks for the fingerprints and waits for the answer, at most for the deadline.
-func (p *profiles) await(ctx context.Context, fingerprints []string) error {
+func (p *profiles) await(ctx context.Context, fingerprints []string, deadline time.Duration) error {
 	a := p.join(fingerprints)
-	timer := time.NewTimer(p.deadline)
+	timer := time.NewTimer(deadline)
 	defer timer.Stop()
 	select {
 	case <-a.done:

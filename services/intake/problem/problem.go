@@ -48,7 +48,6 @@ const (
 	BrokerUnavailable  Code = "broker_unavailable"  // 503
 	Unconfirmed        Code = "unconfirmed"         // 503
 	CatchingUp         Code = "catching_up"         // 503
-	Stopping           Code = "stopping"            // 503
 	ExplainUnavailable Code = "explain_unavailable" // 503
 	ExplainTimeout     Code = "explain_timeout"     // 504
 	typePrefix              = "urn:pointsman:problem:"
@@ -84,7 +83,6 @@ var table = map[Code]struct {
 	BrokerUnavailable:  {503, "Requests can't be taken in right now."},
 	Unconfirmed:        {503, "The request is written, but not confirmed yet."},
 	CatchingUp:         {503, "The tasks are still being read."},
-	Stopping:           {503, "The service is stopping."},
 	ExplainUnavailable: {503, "The router can't be reached."},
 	ExplainTimeout:     {504, "The router did not answer in time."},
 }

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/pointsman/pointsman/pkg/stream"
@@ -74,7 +75,7 @@ func (d topicsDiffCmd) Run(ctx context.Context, s *streams, c *cli) error {
 }
 
 func printPlan(s *streams, plan topicadmin.Plan) {
-	text := plan.String()
+	text := strings.TrimSpace(plan.String())
 	if text == "" {
 		text = "nothing to do: the topics are as declared"
 	}
