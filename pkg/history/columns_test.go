@@ -42,18 +42,20 @@ func TestValuesComeBackAsTheyWereSent(t *testing.T) {
 	const big = int64(9007199254740993)
 	d := event.RouteDecision{
 		DecisionID: "t/1", TaskID: "t", Attempt: 1, Kind: event.Route, DecidedAt: now, Deadline: now.Add(time.Hour), Fingerprint: "fp",
-		Task:    &query.Task{Tenant: "ten", User: "u", SLASeconds: ptr(10.0), Session: &query.Session{ID: "s", Class: query.Agent}},
+		Task:    &query.Task{Tenant: "ten", User: "u", SLASeconds: new(10.0), Session: &query.Session{ID: "s", Class: query.Agent}},
 		Target:  event.Target{Engine: "batch", Cluster: "b1", Queue: "q", Resource: "large"},
 		Reasons: []event.Reason{{Code: "history_memory_kill", Text: "it was killed"}, {Code: "lower_cost"}},
 		Candidates: []event.Candidate{
 			{Target: event.Target{Engine: "batch", Cluster: "b1"}, Rank: 1, Propensity: 1, Estimate: &event.CandidateEstimate{
-				QueueMs: signal.Of(0, signal.Millis, "attempts", now), TotalMs: signal.Of(12.5, signal.Millis, "history", now), Evidence: event.Evidence{Level: "fingerprint", N: big}}},
+				QueueMs: signal.Of(0, signal.Millis, "attempts", now), TotalMs: signal.Of(12.5, signal.Millis, "history", now), Evidence: event.Evidence{Level: "fingerprint", N: big},
+			}},
 			{Target: event.Target{Engine: "interactive", Cluster: "i1"}, Filtered: &event.Filtered{Reason: event.Reason{Code: "history_memory_kill", Text: "no"}}},
 		},
 		Estimates: map[string]signal.Value{"scanBytes": signal.Of(1e9, signal.Bytes, "files", now), "memoryBytes": signal.Missing("history")},
 		Signals: signal.Snapshot{"b1": {
 			signal.Queued: signal.Of(0, signal.Count, "engine", now), signal.Running: signal.Missing("engine"),
-			signal.Slots: signal.Of(4, signal.Count, "engine", now).Aged(now.Add(time.Hour), time.Second)}},
+			signal.Slots: signal.Of(4, signal.Count, "engine", now).Aged(now.Add(time.Hour), time.Second),
+		}},
 		Unknown: []string{"memoryBytes"}, Excluded: []event.Target{{Engine: "interactive", Cluster: "i1"}},
 	}
 	dr, err := row.FromDecision(rec(event.TopicDecisions, 3, now), d)
@@ -69,7 +71,7 @@ func TestValuesComeBackAsTheyWereSent(t *testing.T) {
 		AND excluded = ['interactive/i1'] AND unknown = ['memoryBytes'] AND submitted_at IS NULL AND deadline = decided_at + INTERVAL 1 HOUR`))
 
 	o := outcome(1, now)
-	o.Stats = event.Stats{ReadBytes: ptr(big)}
+	o.Stats = event.Stats{ReadBytes: new(big)}
 	or, err := row.FromOutcome(rec(event.TopicOutcomes, 4, now), o)
 	require.NoError(t, err)
 	f.insert(batch(row.Outcomes([]row.Outcome{or}), 4, 4))
@@ -78,13 +80,14 @@ func TestValuesComeBackAsTheyWereSent(t *testing.T) {
 
 	s := signal.Observation{Cluster: "c", Source: "engine", At: now, Values: map[signal.Name]signal.Value{
 		signal.Healthy: signal.OfFlag(false, "engine", now), signal.Queued: signal.Of(0, signal.Count, "engine", now), signal.Running: signal.Missing("engine"),
-		"backends": signal.Of(3, signal.Count, "engine", now)}}
+		"backends": signal.Of(3, signal.Count, "engine", now),
+	}}
 	sr, err := row.FromObservation(rec(event.TopicSignals, 5, now), s)
 	require.NoError(t, err)
 	f.insert(batch(row.Samples([]row.Sample{sr}), 5, 5))
 	require.EqualValues(t, 1, f.count("SELECT count() FROM queue_samples WHERE healthy = false AND ready IS NULL AND queued = 0 AND running IS NULL AND other = map('backends', 3)"))
 
-	task := query.Task{ID: "t", Tenant: "ten", SQL: "SELECT 'ü\n\n;'", CommitTS: ptr(-big), Tags: []string{"a", "b"}, Priority: -3}
+	task := query.Task{ID: "t", Tenant: "ten", SQL: "SELECT 'ü\n\n;'", CommitTS: new(-big), Tags: []string{"a", "b"}, Priority: -3}
 	tr, err := row.FromTask(rec(event.TopicRequests, 6, now), task)
 	require.NoError(t, err)
 	cr, err := row.FromCancel(rec(event.TopicRequests, 7, now), event.Cancel{TaskID: "t", Reason: "no longer"})

@@ -42,8 +42,6 @@ func (f fixture) count(query string, args ...any) uint64 {
 // now is recent, because a row older than its table's TTL is gone before it is stored; it lies well inside an hour.
 var now = time.Now().UTC().Truncate(time.Hour).Add(30 * time.Minute)
 
-func ptr[T any](v T) *T { return &v }
-
 func rec(topic string, offset int64, at time.Time) row.Record {
 	return row.Record{Topic: topic, Offset: offset, At: at}
 }
@@ -53,7 +51,7 @@ func outcome(id int, at time.Time) event.Outcome {
 		TaskID: fmt.Sprintf("task-%d", id), Status: event.Succeeded, Tenant: "tenant_a", Fingerprint: fmt.Sprintf("fp%d", id%3),
 		Target: event.Target{Engine: "interactive", Cluster: "i1", Queue: "q"}, Attempts: 1,
 		SubmittedAt: at.Add(-time.Second), FinishedAt: at, TotalMs: 1000, SLAMs: 10_000, SLAHit: id%4 != 0,
-		Stats: event.Stats{QueueMs: ptr(int64(id % 50)), ExecMs: ptr(int64(500 + id))},
+		Stats: event.Stats{QueueMs: new(int64(id % 50)), ExecMs: new(int64(500 + id))},
 	}
 }
 
@@ -86,7 +84,7 @@ func end(task string, n int, state, class, engine, fingerprint string, at time.T
 	a := event.Attempt{
 		AttemptID: fmt.Sprintf("%s/%d", task, n), TaskID: task, Number: n, Seq: 4, State: state, At: at, Tenant: "tenant_a",
 		Fingerprint: fingerprint, Target: event.Target{Engine: engine, Cluster: engine + "-1", Queue: "q"},
-		Stats: &event.Stats{QueueMs: ptr(int64(5))},
+		Stats: &event.Stats{QueueMs: new(int64(5))},
 	}
 	if class != "" {
 		a.Failure = &event.Failure{Class: class, Code: "241"}

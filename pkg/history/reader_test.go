@@ -24,7 +24,7 @@ func (f fixture) profile(fingerprint, engine string, at time.Time) (profile.Prof
 
 func ended(task string, n int, state, class, fp string, at time.Time, execMs, read, peak int64) event.Attempt {
 	a := end(task, n, state, class, "interactive", fp, at)
-	a.Stats = &event.Stats{QueueMs: ptr(int64(5)), ReadBytes: &read, PeakMemoryBytes: &peak}
+	a.Stats = &event.Stats{QueueMs: new(int64(5)), ReadBytes: &read, PeakMemoryBytes: &peak}
 	if state == "succeeded" {
 		a.Stats.ExecMs = &execMs
 	}
@@ -53,7 +53,7 @@ func TestProfileCountsTheRollupAndTheNewestRows(t *testing.T) {
 	want := profile.Profile{
 		Key: profile.Key{Fingerprint: "fp", Engine: "interactive", Cluster: "interactive-1"}, Window: "7d", AsOf: now,
 		Runs: 5, Successes: 3, MemoryKills: 1, SuccessesAfterKill: 2,
-		ExecMsMean: ptr(200.0), ExecMsP50: ptr(200.0), ExecMsP95: ptr(300.0), PeakMemoryBytes: ptr(int64(900)), ReadBytesMean: ptr(2000.0),
+		ExecMsMean: new(200.0), ExecMsP50: new(200.0), ExecMsP95: new(300.0), PeakMemoryBytes: new(int64(900)), ReadBytesMean: new(2000.0),
 	}
 	require.Empty(t, cmp.Diff(want, p))
 

@@ -36,13 +36,17 @@ func TestSummaryAndViews(t *testing.T) {
 	f.insert(batch(row.Requests(requests), 0, 3))
 	decide := func(offset int64, id string, n int, cluster, reason string, kind event.DecisionKind) row.Decision {
 		tk := task(id)
-		d := event.RouteDecision{DecisionID: id + string(rune('0'+n)), TaskID: id, Attempt: n, Kind: kind, Task: &tk, DecidedAt: now, Fingerprint: "fp",
-			Target: event.Target{Engine: cluster, Cluster: cluster + "-1", Queue: "q"}, Verdict: "light", Reasons: []event.Reason{{Code: reason}}}
+		d := event.RouteDecision{
+			DecisionID: id + string(rune('0'+n)), TaskID: id, Attempt: n, Kind: kind, Task: &tk, DecidedAt: now, Fingerprint: "fp",
+			Target: event.Target{Engine: cluster, Cluster: cluster + "-1", Queue: "q"}, Verdict: "light", Reasons: []event.Reason{{Code: reason}},
+		}
 		if kind == event.Reject {
 			d.Target, d.Rejection = event.Target{}, &event.Rejection{Code: "session_budget", Message: "no more", Suggestion: "wait"}
 		} else {
-			d.Candidates = []event.Candidate{{Target: d.Target, Rank: 1, Estimate: &event.CandidateEstimate{QueueMs: signal.Of(7, signal.Millis, "attempts", now)}},
-				{Target: event.Target{Engine: "x", Cluster: "x-1"}, Filtered: &event.Filtered{Reason: event.Reason{Code: "cluster_unhealthy"}}}}
+			d.Candidates = []event.Candidate{
+				{Target: d.Target, Rank: 1, Estimate: &event.CandidateEstimate{QueueMs: signal.Of(7, signal.Millis, "attempts", now)}},
+				{Target: event.Target{Engine: "x", Cluster: "x-1"}, Filtered: &event.Filtered{Reason: event.Reason{Code: "cluster_unhealthy"}}},
+			}
 		}
 		r, err := row.FromDecision(rec(event.TopicDecisions, offset, now), d)
 		require.NoError(t, err)
@@ -57,7 +61,7 @@ func TestSummaryAndViews(t *testing.T) {
 		end("second", 1, "succeeded", "", "batch", "fp", now.Add(2*time.Second)))
 	var outs []row.Outcome
 	for i, o := range []event.Outcome{
-		{TaskID: "rescued", Status: event.Succeeded, Attempts: 2, Rerouted: true, SLAHit: true, Reasons: []string{"rerouted_after_failure"}, Stats: event.Stats{ReadBytes: ptr(int64(9007199254740993)), QueueMs: ptr(int64(3))}},
+		{TaskID: "rescued", Status: event.Succeeded, Attempts: 2, Rerouted: true, SLAHit: true, Reasons: []string{"rerouted_after_failure"}, Stats: event.Stats{ReadBytes: new(int64(9007199254740993)), QueueMs: new(int64(3))}},
 		{TaskID: "second", Status: event.Succeeded, Attempts: 1, Reasons: []string{"history_memory_kill"}},
 		{TaskID: "rejected", Status: event.Rejected, Reasons: []string{"session_budget"}, Rejection: &event.Rejection{Code: "session_budget"}},
 	} {

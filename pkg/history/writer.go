@@ -114,6 +114,7 @@ func (w *Writer) send(ctx context.Context, rows row.Set, token string) error {
 	if err != nil {
 		return err
 	}
+	defer func() { _ = batch.Close() }() // after Send there is nothing left to close
 	for i, c := range columns {
 		if err := rows.AppendColumn(i, batch.Column(i)); err != nil {
 			return errors.Join(fmt.Errorf("column %s: %w", c.Name, err), batch.Abort())

@@ -79,7 +79,8 @@ func TestABatchOverManyPartitionsIsSplit(t *testing.T) {
 	for i := range weeks {
 		at := now.Add(-time.Duration(i) * 7 * 24 * time.Hour)
 		r, err := row.FromDecision(rec(event.TopicDecisions, int64(i), at), event.RouteDecision{
-			DecisionID: "d", TaskID: "t" + at.Format(time.DateOnly), Attempt: 1, Kind: event.Route, DecidedAt: at})
+			DecisionID: "d", TaskID: "t" + at.Format(time.DateOnly), Attempt: 1, Kind: event.Route, DecidedAt: at,
+		})
 		require.NoError(t, err)
 		rows = append(rows, r)
 	}

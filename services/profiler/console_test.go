@@ -28,7 +28,7 @@ func TestConsole(t *testing.T) {
 	b := newBench(t)
 	b.live(0, 20)
 	big := outcome(1000)
-	big.Stats.ReadBytes = ptr(int64(9007199254740993))
+	big.Stats.ReadBytes = new(int64(9007199254740993))
 	big.Cluster = "big"
 	b.send(event.TopicOutcomes, big.TaskID, event.TaskEnded, big)
 	app, _ := b.start(b.cfg)

@@ -59,8 +59,8 @@ func (a *App) topicID(ctx context.Context, topic string) (string, error) {
 // flush stores what a sink has gathered, over and over, until the context ends.
 func (a *App) flush(ctx context.Context, s *sink) error {
 	for {
-		wait, any := s.due(time.Now())
-		if !any {
+		wait, some := s.due(time.Now())
+		if !some {
 			wait = time.Hour
 		}
 		timer := time.NewTimer(wait)
@@ -70,11 +70,11 @@ func (a *App) flush(ctx context.Context, s *sink) error {
 			return nil
 		case <-s.wake:
 			timer.Stop()
-			if wait, any := s.due(time.Now()); !any || wait > 0 {
+			if wait, some := s.due(time.Now()); !some || wait > 0 {
 				continue
 			}
 		case <-timer.C:
-			if !any {
+			if !some {
 				continue
 			}
 		}

@@ -73,8 +73,7 @@ func (k kind) read(kr *kgo.Record, now time.Time) (r any, others bool, err error
 }
 
 func asFault(err error) *stream.Fault {
-	var f *stream.Fault
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*stream.Fault](err); ok {
 		return f
 	}
 	return &stream.Fault{Class: stream.FaultInternal, Err: err}

@@ -104,10 +104,6 @@ var notOurs = []goleak.Option{
 	goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
 }
 
-var now = time.Now().UTC().Truncate(time.Hour).Add(30 * time.Minute)
-
-func ptr[T any](v T) *T { return &v }
-
 func (b *bench) send(topic, key string, typ event.Type, v any) {
 	b.t.Helper()
 	require.NoError(b.t, b.out.Send(b.t.Context(), b.message(topic, key, typ, v)))
@@ -124,7 +120,7 @@ func (b *bench) message(topic, key string, typ event.Type, v any) stream.Message
 func (b *bench) life(i int, killed bool) []stream.Message {
 	id := fmt.Sprintf("task-%d", i)
 	at := time.Now().UTC().Truncate(time.Millisecond)
-	task := query.Task{ID: id, SQL: "SELECT " + id, Tenant: "ten", SubmittedAt: &at, SLASeconds: ptr(10.0)}
+	task := query.Task{ID: id, SQL: "SELECT " + id, Tenant: "ten", SubmittedAt: &at, SLASeconds: new(10.0)}
 	first := event.Target{Engine: "interactive", Cluster: "i1", Queue: "q"}
 	second := event.Target{Engine: "batch", Cluster: "b1", Queue: "q"}
 	msgs := []stream.Message{b.message(event.TopicRequests, id, event.QueryRequested, task)}
@@ -139,7 +135,7 @@ func (b *bench) life(i int, killed bool) []stream.Message {
 				a.Failure = &event.Failure{Class: "memory_limit", Code: "241"}
 			}
 			if state == "succeeded" {
-				a.Stats = &event.Stats{QueueMs: ptr(int64(i % 10)), ExecMs: ptr(int64(100)), ReadBytes: ptr(int64(1000))}
+				a.Stats = &event.Stats{QueueMs: new(int64(i % 10)), ExecMs: new(int64(100)), ReadBytes: new(int64(1000))}
 			}
 			msgs = append(msgs, b.message(event.TopicAttempts, id, a.Type(), a))
 		}

@@ -93,7 +93,7 @@ func TestBadRecordsCostThemselvesOnly(t *testing.T) {
 		{Key: []byte("future"), Value: []byte(`{}`), Headers: []kgo.RecordHeader{{Key: "ce_type", Value: []byte("pointsman.task.ended.v9")}}},
 		{Key: []byte("types"), Value: []byte(`{"taskId":1}`), Headers: []kgo.RecordHeader{{Key: "ce_type", Value: []byte(event.TaskEnded)}}},
 		b.record(event.TopicOutcomes, func() event.Outcome { o := outcome(1); o.TaskID = "wide"; o.Attempts = 70_000; return o }(), 0),
-		b.record(event.TopicOutcomes, func() event.Outcome { o := outcome(1); o.TaskID = "neg"; o.Stats.ReadBytes = ptr(int64(-1)); return o }(), 0),
+		b.record(event.TopicOutcomes, func() event.Outcome { o := outcome(1); o.TaskID = "neg"; o.Stats.ReadBytes = new(int64(-1)); return o }(), 0),
 		b.record(event.TopicOutcomes, func() event.Outcome { o := outcome(1); o.TaskID = "nil"; o.Tenant = ""; return o }(), 0),
 		b.record(event.TopicOutcomes, func() event.Outcome {
 			o := outcome(1)
@@ -178,6 +178,8 @@ func TestClocksThatAreDaysOff(t *testing.T) {
 
 func outcome(i int) event.Outcome {
 	at := time.Now().UTC().Truncate(time.Millisecond)
-	return event.Outcome{TaskID: fmt.Sprintf("task-%d", i), Status: event.Succeeded, Tenant: "ten", Fingerprint: "fp",
-		Target: event.Target{Engine: "e", Cluster: "c"}, Attempts: 1, SubmittedAt: at, FinishedAt: at, SLAMs: 1000, SLAHit: true}
+	return event.Outcome{
+		TaskID: fmt.Sprintf("task-%d", i), Status: event.Succeeded, Tenant: "ten", Fingerprint: "fp",
+		Target: event.Target{Engine: "e", Cluster: "c"}, Attempts: 1, SubmittedAt: at, FinishedAt: at, SLAMs: 1000, SLAHit: true,
+	}
 }

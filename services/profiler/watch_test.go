@@ -31,7 +31,8 @@ func (e *fakeEngine) Observe(context.Context) (signal.Observation, error) {
 	}
 	at := time.Now().UTC()
 	return signal.Observation{Cluster: "whatever", Source: "self", At: at, Values: map[signal.Name]signal.Value{
-		signal.Running: signal.Of(0, signal.Count, "self", at), signal.MemoryUsedBytes: signal.Missing("self")}}, nil
+		signal.Running: signal.Of(0, signal.Count, "self", at), signal.MemoryUsedBytes: signal.Missing("self"),
+	}}, nil
 }
 
 func (e *fakeEngine) Canary(context.Context) error {
@@ -79,7 +80,7 @@ func TestEnginesAreWatched(t *testing.T) {
 	fake := &fakeEngine{name: "c1"}
 	cfg := b.cfg
 	cfg.Watch = profiler.WatchConfig{Every: 20 * time.Millisecond, CanaryEvery: 60 * time.Millisecond, Timeout: time.Second}
-	cfg.Engines = []profiler.EngineConfig{{Name: "c1", Kind: "clickhouse", Addr: []string{"127.0.0.1:1"}, Slots: ptr(2)}}
+	cfg.Engines = []profiler.EngineConfig{{Name: "c1", Kind: "clickhouse", Addr: []string{"127.0.0.1:1"}, Slots: new(2)}}
 	b.start(cfg, profiler.WithEngines(func(profiler.EngineConfig) (engine.Engine, error) { return fake, nil }))
 
 	b.healthy("c1", 1)
@@ -117,7 +118,7 @@ func TestLoadsAreFoldedFromAttempts(t *testing.T) {
 	attempt("before", 2, "running")
 	cfg := b.cfg
 	cfg.Load = profiler.LoadConfig{Every: 20 * time.Millisecond, Heartbeat: 200 * time.Millisecond, LookBack: time.Hour}
-	cfg.Engines = []profiler.EngineConfig{{Name: "c1", Kind: "clickhouse", Addr: []string{"127.0.0.1:1"}, Slots: ptr(1)}, {Name: "idle", Kind: "clickhouse", Addr: []string{"127.0.0.1:1"}}}
+	cfg.Engines = []profiler.EngineConfig{{Name: "c1", Kind: "clickhouse", Addr: []string{"127.0.0.1:1"}, Slots: new(1)}, {Name: "idle", Kind: "clickhouse", Addr: []string{"127.0.0.1:1"}}}
 	b.start(cfg, profiler.WithEngines(func(c profiler.EngineConfig) (engine.Engine, error) { return &fakeEngine{name: c.Name}, nil }))
 
 	load := func(queued, running float64) signal.Observation {

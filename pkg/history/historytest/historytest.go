@@ -49,6 +49,7 @@ func Engine(t testing.TB) *chdb.Engine {
 	t.Helper()
 	lib := chdbtest.Library(t)
 	common.once.Do(func() {
+		//nolint:usetesting // the engine outlives the test that happens to start it
 		if common.dir, common.err = os.MkdirTemp("", "pointsman-history-test-"); common.err != nil {
 			return
 		}

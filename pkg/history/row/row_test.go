@@ -2,7 +2,6 @@ package row_test
 
 import (
 	"encoding/json"
-	"errors"
 	"testing"
 	"time"
 
@@ -16,8 +15,6 @@ import (
 )
 
 var at = time.Date(2026, 11, 30, 9, 15, 0, 0, time.UTC)
-
-func ptr[T any](v T) *T { return &v }
 
 var rec = row.Record{Topic: event.TopicRequests, Partition: 2, Offset: 41, At: at}
 
@@ -68,8 +65,8 @@ func TestValuesThatDoNotFitAreNamed(t *testing.T) {
 	}{
 		"no tenant":               {task(func(t *query.Task) { t.Tenant = "" }), "tenant"},
 		"submitted in 9999":       {task(func(t *query.Task) { t.SubmittedAt = &farAway }), "submitted_at"},
-		"negative sla":            {task(func(t *query.Task) { t.SLASeconds = ptr(-1.0) }), "sla_ms"},
-		"sla beyond any number":   {task(func(t *query.Task) { t.SLASeconds = ptr(1e300) }), "sla_ms"},
+		"negative sla":            {task(func(t *query.Task) { t.SLASeconds = new(-1.0) }), "sla_ms"},
+		"sla beyond any number":   {task(func(t *query.Task) { t.SLASeconds = new(1e300) }), "sla_ms"},
 		"priority over 32 bits":   {task(func(t *query.Task) { t.Priority = 1 << 40 }), "priority"},
 		"attempt number over 16":  {attempt(func(a *event.Attempt) { a.Number = 65536 }), "attempt"},
 		"negative attempt number": {attempt(func(a *event.Attempt) { a.Number = -1 }), "attempt"},
@@ -78,8 +75,8 @@ func TestValuesThatDoNotFitAreNamed(t *testing.T) {
 		"no state":                {attempt(func(a *event.Attempt) { a.State = "" }), "state"},
 		"no time":                 {attempt(func(a *event.Attempt) { a.At = time.Time{} }), "at"},
 		"before 1970":             {attempt(func(a *event.Attempt) { a.At = time.Unix(-1, 0) }), "at"},
-		"negative bytes":          {attempt(func(a *event.Attempt) { a.Stats = &event.Stats{ReadBytes: ptr(int64(-1))} }), "read_bytes"},
-		"negative memory":         {outcome(func(o *event.Outcome) { o.Stats.PeakMemoryBytes = ptr(int64(-5)) }), "peak_memory_bytes"},
+		"negative bytes":          {attempt(func(a *event.Attempt) { a.Stats = &event.Stats{ReadBytes: new(int64(-1))} }), "read_bytes"},
+		"negative memory":         {outcome(func(o *event.Outcome) { o.Stats.PeakMemoryBytes = new(int64(-5)) }), "peak_memory_bytes"},
 		"outcome without tenant":  {outcome(func(o *event.Outcome) { o.Tenant = "" }), "tenant"},
 		"outcome without status":  {outcome(func(o *event.Outcome) { o.Status = "" }), "status"},
 		"finished in 9999":        {outcome(func(o *event.Outcome) { o.FinishedAt = farAway }), "finished_at"},
@@ -96,7 +93,7 @@ func TestValuesThatDoNotFitAreNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var ce *row.ColumnError
-			require.True(t, errors.As(c.err, &ce), "%v", c.err)
+			require.ErrorAs(t, c.err, &ce)
 			require.Equal(t, c.column, ce.Column)
 			require.NotEmpty(t, ce.Table)
 		})
@@ -150,7 +147,7 @@ func TestClocksThatAreOff(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, small, r.At, "a few seconds are everyday")
 	require.False(t, r.Clamped)
-	a.Stats = &event.Stats{ExecMs: ptr(int64(-3))}
+	a.Stats = &event.Stats{ExecMs: new(int64(-3))}
 	r, err = row.FromAttempt(rec, a)
 	require.NoError(t, err)
 	require.Zero(t, *r.Stats.ExecMs)

@@ -42,9 +42,16 @@ var facts = []struct {
 	name   signal.Name
 	column string
 }{
-	{signal.Replicas, "replicas"}, {signal.ReadyReplicas, "ready_replicas"}, {signal.WakeMs, "wake_ms"},
-	{signal.Queued, "queued"}, {signal.Running, "running"}, {signal.Slots, "slots"}, {signal.EstWaitMs, "est_wait_ms"},
-	{signal.OldestQueuedMs, "oldest_queued_ms"}, {signal.DonePerSecond, "done_per_second"}, {signal.MemoryUsedBytes, "memory_used_bytes"},
+	{signal.Replicas, "replicas"},
+	{signal.ReadyReplicas, "ready_replicas"},
+	{signal.WakeMs, "wake_ms"},
+	{signal.Queued, "queued"},
+	{signal.Running, "running"},
+	{signal.Slots, "slots"},
+	{signal.EstWaitMs, "est_wait_ms"},
+	{signal.OldestQueuedMs, "oldest_queued_ms"},
+	{signal.DonePerSecond, "done_per_second"},
+	{signal.MemoryUsedBytes, "memory_used_bytes"},
 }
 
 var hasColumn = func() map[signal.Name]bool {
