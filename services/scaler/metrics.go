@@ -32,7 +32,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}
 	m := &metrics{
 		replicas: gauge("pointsman_scaler_replicas", "Replicas that the control plane was told; absent while it can't be read.", "cluster"),
-		ready:    gauge("pointsman_scaler_ready", "1 when the pool serves.", "cluster"),
+		ready:    gauge("pointsman_scaler_ready", "1 when the pool serves, 0 when it does not; absent while nobody knows.", "cluster"),
 		open:     gauge("pointsman_scaler_open_tasks", "Tasks that wait for the pool or run on it.", "cluster"),
 		alarm:    gauge("pointsman_scaler_alarm", "1 when the pool is held or lowered on less evidence than it should be.", "cluster"),
 		patches:  counter("pointsman_scaler_patches_total", "Patches that changed the replicas.", "cluster", "action"),
@@ -94,15 +94,9 @@ func (p *poolMetrics) climbed(r probe.Report, waking time.Duration) {
 
 // level shows how the pool stands, and counts what its replicas were for since the last time.
 func (p *poolMetrics) level(o signal.Observation, open int, now time.Time) {
-	ready, _ := o.Values[signal.Ready].Get()
-	p.m.ready.WithLabelValues(p.pool).Set(ready)
+	ready, _ := show(p.m.ready, p.pool, o.Values[signal.Ready])
+	replicas, known := show(p.m.replicas, p.pool, o.Values[signal.Replicas])
 	p.m.open.WithLabelValues(p.pool).Set(float64(open))
-	replicas, known := o.Values[signal.Replicas].Get()
-	if !known {
-		p.m.replicas.DeleteLabelValues(p.pool) // absent is not zero
-	} else {
-		p.m.replicas.WithLabelValues(p.pool).Set(replicas)
-	}
 	if known && !p.since.IsZero() {
 		use := "idle"
 		switch {
@@ -114,4 +108,14 @@ func (p *poolMetrics) level(o signal.Observation, open int, now time.Time) {
 		p.m.nodeSeconds.WithLabelValues(p.pool, use).Add(replicas * max(0, now.Sub(p.since).Seconds()))
 	}
 	p.since = now
+}
+
+// show sets a gauge to a value, or takes it away: absent is not zero.
+func show(g *prometheus.GaugeVec, pool string, v signal.Value) (n float64, known bool) {
+	if n, known = v.Get(); known {
+		g.WithLabelValues(pool).Set(n)
+	} else {
+		g.DeleteLabelValues(pool)
+	}
+	return n, known
 }

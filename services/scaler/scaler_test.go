@@ -365,7 +365,7 @@ func TestWorkIsNeverReaped(t *testing.T) {
 	require.Zero(t, b.engine.killedRun.Load())
 
 	// Tasks come and go at random; whenever one is open and the pool is announced as ready it runs, and none is killed.
-	for i := range 30 {
+	for i := range 15 {
 		id := fmt.Sprint("r-", i)
 		b.decide(id, 1, "batch")
 		b.eventually(func() bool { return b.says(signal.Ready, 1) }, "ready")

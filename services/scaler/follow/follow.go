@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pointsman/pointsman/pkg/stream"
@@ -165,6 +166,9 @@ func (f *Follower) poll(ctx context.Context, cl *kgo.Client) error {
 		return errors.New("the client was closed")
 	}
 	for _, e := range fetches.Errors() {
+		if errors.Is(e.Err, kerr.UnknownTopicID) || errors.Is(e.Err, kerr.InconsistentTopicID) {
+			return fmt.Errorf("reading %s, which was made anew: %w", e.Topic, e.Err) // only a new client can read it
+		}
 		f.deps.Log.WarnContext(ctx, "reading from kafka", telemetry.KeyTopic, e.Topic, telemetry.KeyPartition, e.Partition, telemetry.Err(e.Err))
 	}
 	fetches.EachPartition(func(p kgo.FetchTopicPartition) {

@@ -133,3 +133,18 @@ func TestWaitsForTopicsAndProvesNothingBlind(t *testing.T) {
 	defer cancel()
 	require.ErrorIs(t, f.Verify(ctx), follow.ErrBehind, "a broker that is away proves nothing")
 }
+
+func TestATopicThatIsMadeAnewIsReadAnew(t *testing.T) {
+	b := streamtest.Start(t)
+	b.Topic(t, "x", 1, nil)
+	s := &seen{}
+	f := run(t, b, s, []follow.Source{{Topic: "x"}})
+	require.Eventually(t, f.Complete, 5*time.Second, time.Millisecond)
+	cl := b.Client(t)
+	write(t, cl, "x", 0, "old")
+	require.NoError(t, f.Verify(t.Context()))
+	b.DeleteTopic("x")
+	b.Topic(t, "x", 1, nil)
+	write(t, b.Client(t), "x", 0, "new")
+	require.Eventually(t, func() bool { all := s.all(); return len(all) > 1 && all[len(all)-1] == "new" }, 15*time.Second, 5*time.Millisecond)
+}
