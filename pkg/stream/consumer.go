@@ -42,9 +42,11 @@ type ConsumerConfig struct {
 	OnLoss   LossPolicy `yaml:"onLoss" doc:"stop or resume when records were deleted before they were read"`
 	StartEnd bool       `yaml:"startAtEnd" doc:"a group without offsets starts at the newest record instead of the oldest"`
 
-	MaxSpan     int           `yaml:"maxSpan" doc:"records of a partition that may be in work or wait behind one that is; then it is paused"`
-	MaxPoll     int           `yaml:"maxPoll" doc:"records taken over at once"`
-	CommitEvery time.Duration `yaml:"commitEvery" doc:"how often finished offsets are committed"`
+	MaxSpan int `yaml:"maxSpan" doc:"records of a partition that may be in work or wait behind one that is; then it is paused"`
+	// MaxHeldBytes keeps memory bounded when records are large and whoever takes them is away.
+	MaxHeldBytes int64         `yaml:"maxHeldBytes" doc:"bytes of a partition's unfinished records; then it is paused"`
+	MaxPoll      int           `yaml:"maxPoll" doc:"records taken over at once"`
+	CommitEvery  time.Duration `yaml:"commitEvery" doc:"how often finished offsets are committed"`
 
 	SessionTimeout   time.Duration `yaml:"sessionTimeout" doc:"silence after which the group gives our partitions to others"`
 	HeartbeatEvery   time.Duration `yaml:"heartbeatEvery" doc:"how often we tell the group that we live"`
@@ -57,7 +59,7 @@ type ConsumerConfig struct {
 func DefaultConsumerConfig(group string, topics ...string) ConsumerConfig {
 	return ConsumerConfig{
 		Group: group, Topics: topics, OnLoss: LossStop,
-		MaxSpan: 10_000, MaxPoll: 1000, CommitEvery: time.Second,
+		MaxSpan: 10_000, MaxHeldBytes: 64 << 20, MaxPoll: 1000, CommitEvery: time.Second,
 		SessionTimeout: 45 * time.Second, HeartbeatEvery: 3 * time.Second, RebalanceTimeout: 60 * time.Second,
 	}
 }
@@ -74,8 +76,8 @@ func (c ConsumerConfig) Validate() error {
 	if c.OnLoss != LossStop && c.OnLoss != LossResume {
 		errs = append(errs, fmt.Errorf("onLoss %q: want stop or resume", c.OnLoss))
 	}
-	if c.MaxSpan < 1 || c.MaxPoll < 1 {
-		errs = append(errs, errors.New("maxSpan and maxPoll must be at least 1"))
+	if c.MaxSpan < 1 || c.MaxPoll < 1 || c.MaxHeldBytes < 1 {
+		errs = append(errs, errors.New("maxSpan, maxHeldBytes and maxPoll must be at least 1"))
 	}
 	if c.CommitEvery <= 0 || c.SessionTimeout <= 0 || c.HeartbeatEvery <= 0 || c.RebalanceTimeout <= 0 {
 		errs = append(errs, errors.New("commitEvery, sessionTimeout, heartbeatEvery and rebalanceTimeout must be positive"))

@@ -1,6 +1,7 @@
 package stream_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -321,6 +322,90 @@ func TestPausesAtTheSpan(t *testing.T) {
 		require.Equal(t, values(0, 101), s.take())
 		require.Equal(t, int64(101), b.Offset(t, "g", "t", 0))
 		m.leave(t)
+	})
+}
+
+// Memory is bounded by bytes as well: a sink that is away holds up few large records, not ten thousand of them.
+func TestPausesAtTheBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := streamtest.Virtual(t)
+		b.Topic(t, "t", 1, nil)
+		var s seen
+		away := make(chan struct{})
+		m := join(t, b, func(cc *stream.ConsumerConfig) { cc.MaxHeldBytes, cc.MaxPoll = 100_000, 2 },
+			func(ctx context.Context, p *stream.Partition, recs []*kgo.Record) error {
+				s.add(recs...)
+				select {
+				case <-away:
+				case <-ctx.Done():
+				}
+				p.Done(recs...)
+				return nil
+			})
+		cl := b.Client(t)
+		for range 50 {
+			require.NoError(t, cl.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Value: bytes.Repeat([]byte("x"), 20_000)}).FirstErr())
+		}
+		cl.Close()
+		settle(time.Minute)
+		require.LessOrEqual(t, s.len(), 2)
+		close(away)
+		settle(time.Minute)
+		require.Len(t, s.take(), 50)
+		require.Equal(t, int64(50), b.Offset(t, "g", "t", 0))
+		m.leave(t)
+	})
+}
+
+// K6: a member is stalled for longer than the session lasts, another one takes its partition over and goes on. When the first one wakes
+// up, its commits change nothing, and it finds back.
+func TestZombieMember(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := streamtest.Virtual(t)
+		b.Topic(t, "t", 1, nil)
+		produce(t, b, "t", 0, 0, 6)
+		var mu sync.Mutex
+		short := func(cc *stream.ConsumerConfig) {
+			cc.SessionTimeout, cc.HeartbeatEvery, cc.RebalanceTimeout = 6*time.Second, time.Second, 10*time.Second
+		}
+		var late func()
+		var s seen
+		zombie := join(t, b, short, func(_ context.Context, p *stream.Partition, recs []*kgo.Record) error {
+			s.add(recs...)
+			p.Done(recs[0])
+			if late == nil {
+				late = func() { p.Done(recs...) }
+			}
+			return nil
+		})
+		settle(5 * time.Second)
+		require.Equal(t, int64(1), b.Offset(t, "g", "t", 0))
+		id := b.GroupInfo("g").Members[0].MemberID
+		stalled := true
+		b.ControlKey(int16(kmsg.Heartbeat), func(req kmsg.Request) (kmsg.Response, error, bool) {
+			b.KeepControl()
+			mu.Lock()
+			defer mu.Unlock()
+			return nil, nil, stalled && req.(*kmsg.HeartbeatRequest).MemberID == id // never answered
+		})
+		healthy := join(t, b, short, func(_ context.Context, p *stream.Partition, recs []*kgo.Record) error {
+			p.Done(recs...)
+			return nil
+		})
+		settle(20 * time.Second)
+		require.Equal(t, int64(6), b.Offset(t, "g", "t", 0), "the healthy one went on")
+		mu.Lock()
+		stalled = false
+		mu.Unlock()
+		late()
+		settle(time.Minute)
+		require.Equal(t, int64(6), b.Offset(t, "g", "t", 0))
+		require.Equal(t, 1, zombie.c.Assigned()+healthy.c.Assigned())
+		produce(t, b, "t", 0, 6, 2)
+		healthy.leave(t)
+		settle(time.Minute)
+		require.Equal(t, 1, zombie.c.Assigned(), "it is a member again")
+		zombie.leave(t)
 	})
 }
 

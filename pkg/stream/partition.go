@@ -99,7 +99,7 @@ func (p *Partition) deliver(recs []*kgo.Record) {
 		return
 	}
 	for _, r := range recs {
-		if !p.tracker.deliver(r.Offset, r.LeaderEpoch) {
+		if !p.tracker.deliver(r.Offset, r.LeaderEpoch, recordSize(r)) {
 			continue
 		}
 		if r.Attrs.IsControl() {
@@ -108,7 +108,7 @@ func (p *Partition) deliver(recs []*kgo.Record) {
 		}
 		p.queue = append(p.queue, r)
 	}
-	if !p.paused && p.tracker.span() >= p.c.group.MaxSpan {
+	if !p.paused && (p.tracker.span() >= p.c.group.MaxSpan || p.tracker.held >= p.c.group.MaxHeldBytes) {
 		p.paused = true
 		p.client.PauseFetchPartitions(map[string][]int32{p.key.topic: {p.ID}})
 		p.c.m.pauses.Inc()
@@ -120,7 +120,7 @@ func (p *Partition) deliver(recs []*kgo.Record) {
 }
 
 func (p *Partition) unpause() {
-	if p.paused && p.tracker.span() <= p.c.group.MaxSpan/2 {
+	if p.paused && p.tracker.span() <= p.c.group.MaxSpan/2 && p.tracker.held <= p.c.group.MaxHeldBytes/2 {
 		p.paused = false
 		p.client.ResumeFetchPartitions(map[string][]int32{p.key.topic: {p.ID}})
 	}

@@ -13,10 +13,12 @@ type tracker struct {
 	epoch     int32 // of the last finished record of the prefix
 	prefix    int64 // everything below is finished
 	committed int64 // what the group's offset is, -1 if there is none
+	held      int64 // bytes of the records that are not finished
 }
 
 type tracked struct {
 	offset int64
+	bytes  int64
 	epoch  int32
 	done   bool
 }
@@ -26,11 +28,12 @@ func newTracker(committed, next int64) *tracker {
 }
 
 // deliver notes a record that is about to be handed on. It is false for one that was handed on before.
-func (t *tracker) deliver(offset int64, epoch int32) bool {
+func (t *tracker) deliver(offset int64, epoch int32, bytes int) bool {
 	if offset < t.next {
 		return false
 	}
-	t.items = append(t.items, tracked{offset: offset, epoch: epoch})
+	t.items = append(t.items, tracked{offset: offset, epoch: epoch, bytes: int64(bytes)})
+	t.held += int64(bytes)
 	t.next = offset + 1
 	return true
 }
@@ -39,10 +42,11 @@ func (t *tracker) deliver(offset int64, epoch int32) bool {
 func (t *tracker) done(offset int64) {
 	open := t.items[t.head:]
 	i, ok := slices.BinarySearchFunc(open, offset, func(it tracked, o int64) int { return int(min(1, max(-1, it.offset-o))) })
-	if !ok {
+	if !ok || open[i].done {
 		return
 	}
 	open[i].done = true
+	t.held -= open[i].bytes
 	for t.head < len(t.items) && t.items[t.head].done {
 		t.prefix, t.epoch = t.items[t.head].offset+1, t.items[t.head].epoch
 		t.head++

@@ -12,9 +12,9 @@ func TestTrackerCommitsOnlyThePrefix(t *testing.T) {
 	_, _, ok := tr.toCommit()
 	require.False(t, ok)
 	for o := int64(5); o < 10; o++ {
-		require.True(t, tr.deliver(o, 3))
+		require.True(t, tr.deliver(o, 3, 10))
 	}
-	require.False(t, tr.deliver(7, 3), "delivered before")
+	require.False(t, tr.deliver(7, 3, 10), "delivered before")
 	tr.done(9)
 	tr.done(7)
 	tr.done(6)
@@ -28,19 +28,23 @@ func TestTrackerCommitsOnlyThePrefix(t *testing.T) {
 	require.Equal(t, int64(8), at)
 	require.Equal(t, int32(3), epoch)
 	require.Equal(t, 2, tr.span())
+	require.Equal(t, int64(10), tr.held)
+	tr.done(8)
+	tr.done(8)
+	require.Zero(t, tr.held)
 }
 
 func TestTrackerGoesByWhatWasDelivered(t *testing.T) {
 	tr := newTracker(-1, 0)
-	tr.deliver(0, 0)
-	tr.deliver(4, 0) // 1 to 3 were aborted
+	tr.deliver(0, 0, 10)
+	tr.deliver(4, 0, 10) // 1 to 3 were aborted
 	tr.done(0)
 	tr.done(4)
 	at, _, ok := tr.toCommit()
 	require.True(t, ok)
 	require.Equal(t, int64(5), at)
 
-	tr.deliver(9, 0)
+	tr.deliver(9, 0, 10)
 	tr.doneBelow(8)
 	at, _, _ = tr.toCommit()
 	require.Equal(t, int64(8), at)
@@ -56,7 +60,7 @@ func TestTrackerProperty(t *testing.T) {
 		for range rapid.IntRange(1, 3000).Draw(t, "steps") {
 			if rapid.Bool().Draw(t, "deliver") {
 				next += int64(rapid.IntRange(0, 2).Draw(t, "gap"))
-				tr.deliver(next, 0)
+				tr.deliver(next, 0, 10)
 				open[next] = true
 				next++
 			} else if len(tr.items) > 0 {
