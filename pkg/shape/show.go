@@ -27,14 +27,21 @@ func (p *parser) explain(i int) int {
 		b.Shape.Statement = Explain
 		return i
 	}
-	end := p.statement(i)
-	b.Shape.Statement = Explain
-	b.Shape.Command = "explain"
-	b.Shape.Effect = ""
+	end := p.explained(i, analyze)
 	if analyze {
 		b.Shape.Command = "explain analyze"
-	} else {
-		b.Wrote, b.Locked = false, false
+	}
+	return end
+}
+
+// explained reads the statement behind EXPLAIN, which writes and locks nothing unless it is run.
+func (p *parser) explained(i int, run bool) int {
+	b := p.build
+	wrote, locked, written := b.Wrote, b.Locked, b.Shape.WriteTables
+	end := p.statement(i)
+	b.Shape.Statement, b.Shape.Command, b.Shape.Effect = Explain, "explain", ""
+	if !run {
+		b.Wrote, b.Locked, b.Shape.WriteTables = wrote, locked, written
 	}
 	return end
 }
@@ -111,10 +118,7 @@ func (p *parser) describe(i int) int {
 		i++
 	}
 	if p.headsQuery(i) || p.word(i) == lex.KwInsert || p.word(i) == lex.KwUpdate || p.word(i) == lex.KwDelete {
-		end := p.statement(i)
-		b.Shape.Statement, b.Shape.Command, b.Shape.Effect = Explain, "explain", ""
-		b.Wrote, b.Locked = false, false
-		return end
+		return p.explained(i, false)
 	}
 	b.Shape.Statement = Show
 	switch p.word(i) {

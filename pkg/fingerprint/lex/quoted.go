@@ -154,56 +154,87 @@ const (
 )
 
 // guessDouble decides once per text, by what stands around its double quotes: a back quote anywhere makes them strings;
-// a dot, FROM, JOIN, INTO, TABLE, UPDATE or AS before them, or a dot or a comparison behind them, makes them names.
-// Without any such sign they are strings, since a name that is lost costs less than a value that leaks.
+// a dot, FROM, JOIN, INTO, TABLE, UPDATE, SELECT, BY or AS before them, or a dot or a comparison behind them, makes them
+// names. Without any such sign they are strings, since a name that is lost costs less than a value that leaks.
 func (p *pass) guessDouble() uint8 {
 	if p.guessed == 0 {
-		p.guessed = guessDouble(p.s)
+		p.guessed = p.lookAtDoubles()
 	}
 	return p.guessed
 }
 
-func guessDouble(s string) uint8 {
+func (p *pass) lookAtDoubles() uint8 {
+	s := p.s
 	guess := doubleString
+	named := false // what was read last says that a name comes
 	for i := 0; i < len(s); {
-		switch s[i] {
-		case '`':
+		if next := p.blank(i); next > i {
+			i = next
+			continue
+		}
+		switch c := s[i]; class[c] {
+		case cBack:
 			return doubleString
-		case '\'':
+		case cWord:
+			end := nameEnd(s, i)
+			named = namesNext(Lookup(s[i:end]))
+			i = end
+			continue
+		case cQuote:
 			i = find(s, i+1, '\'', '\'')
-		case '"':
+			named = false
+		case cDouble:
 			end := find(s, i+1, '"', '"')
-			if end < len(s) && (namedBefore(s, i) || namedBehind(s, end+1)) {
+			if end < len(s) && (named || p.namedBehind(end+1)) {
 				guess = doubleName
 			}
-			i = end
+			i, named = end, false
+		default:
+			named = c == '.'
 		}
 		i++
 	}
 	return guess
 }
 
-func namedBefore(s string, i int) bool {
-	for i > 0 && class[s[i-1]] == cSpace {
-		i--
+// blank is the end of the space or comment at i, or i.
+func (p *pass) blank(i int) int {
+	s := p.s
+	switch {
+	case class[s[i]] == cSpace:
+		return i + 1
+	case s[i] == '/' && i+1 < len(s) && s[i+1] == '*':
+		for j := find(s, i+2, '*', '*'); j+1 < len(s); j = find(s, j+1, '*', '*') {
+			if s[j+1] == '/' {
+				return j + 2
+			}
+		}
+		return len(s)
+	case s[i] == '-' && i+1 < len(s) && s[i+1] == '-':
+		return lineEnd(s, i+2)
+	case s[i] == '#' && p.hashComment(i):
+		return lineEnd(s, i+1)
 	}
-	if i > 0 && s[i-1] == '.' {
-		return true
-	}
-	j := i
-	for j > 0 && i-j <= 16 && inName[s[j-1]] {
-		j--
-	}
-	switch Lookup(s[j:i]) {
+	return i
+}
+
+// namesNext says that a name comes behind a keyword, and no value.
+func namesNext(w Word) bool {
+	switch w {
 	case KwFrom, KwJoin, KwInto, KwTable, KwUpdate, KwAs, KwSelect, KwBy:
 		return true
 	}
 	return false
 }
 
-func namedBehind(s string, i int) bool {
-	for i < len(s) && class[s[i]] == cSpace {
-		i++
+func (p *pass) namedBehind(i int) bool {
+	s := p.s
+	for i < len(s) {
+		next := p.blank(i)
+		if next == i {
+			break
+		}
+		i = next
 	}
 	if i >= len(s) {
 		return false
