@@ -17,24 +17,24 @@ import (
 
 // Headers that a dead letter carries on top of its own.
 const (
-	dlqPrefix = "dlq_"
+	DLQPrefix = "dlq_" // of all of them
 
-	DLQTopic     = dlqPrefix + "topic" // where the record lay, without prefix
-	DLQPartition = dlqPrefix + "partition"
-	DLQOffset    = dlqPrefix + "offset"
-	DLQTimestamp = dlqPrefix + "timestamp"
-	DLQGroup     = dlqPrefix + "group"
-	DLQStage     = dlqPrefix + "stage"
-	DLQClass     = dlqPrefix + "class"
-	DLQMessage   = dlqPrefix + "message"
-	DLQAttempts  = dlqPrefix + "attempts"   // how often it came here, counting replays
-	DLQFirstSeen = dlqPrefix + "first_seen" // the record time of its first arrival
+	DLQTopic     = DLQPrefix + "topic" // where the record lay, without prefix
+	DLQPartition = DLQPrefix + "partition"
+	DLQOffset    = DLQPrefix + "offset"
+	DLQTimestamp = DLQPrefix + "timestamp"
+	DLQGroup     = DLQPrefix + "group"
+	DLQStage     = DLQPrefix + "stage"
+	DLQClass     = DLQPrefix + "class"
+	DLQMessage   = DLQPrefix + "message"
+	DLQAttempts  = DLQPrefix + "attempts"   // how often it came here, counting replays
+	DLQFirstSeen = DLQPrefix + "first_seen" // the record time of its first arrival
 
 	// What did not fit, of a record that was too large to be kept whole.
-	DLQValueBytes     = dlqPrefix + "value_bytes"
-	DLQValueSHA256    = dlqPrefix + "value_sha256"
-	DLQKeySHA256      = dlqPrefix + "key_sha256"
-	DLQHeadersDropped = dlqPrefix + "headers_dropped"
+	DLQValueBytes     = DLQPrefix + "value_bytes"
+	DLQValueSHA256    = DLQPrefix + "value_sha256"
+	DLQKeySHA256      = DLQPrefix + "key_sha256"
+	DLQHeadersDropped = DLQPrefix + "headers_dropped"
 )
 
 const (
@@ -77,7 +77,7 @@ func (c Config) deadLetter(d DeadLetter, maxBytes int) *kgo.Record {
 	}
 	for _, h := range in.Headers {
 		switch {
-		case !strings.HasPrefix(h.Key, dlqPrefix):
+		case !strings.HasPrefix(h.Key, DLQPrefix):
 			out.Headers = append(out.Headers, h)
 		case h.Key == DLQAttempts:
 			if n, err := strconv.Atoi(string(h.Value)); err == nil && n > 0 && n < 1<<20 {

@@ -155,3 +155,54 @@ func realConsumer(t *testing.T, cfg stream.Config, deps stream.Deps) {
 	require.ErrorAs(t, stop(), &loss)
 	require.Equal(t, stream.LossError{Topic: event.TopicDecisions, Partition: 0, From: 8, To: 12}, *loss)
 }
+
+// The leader of a ledger partition is killed while claims are written. Every claim that was acknowledged stands, none is there twice in
+// a way that counts, and the owner stays the owner.
+func TestLedgerOverALeaderKill(t *testing.T) {
+	cluster := kafka.Start(t, kafka.Options{Brokers: 3})
+	cfg := stream.DefaultConfig()
+	cfg.Brokers = cluster.Addrs()
+	deps := stream.Deps{Log: slog.New(slog.DiscardHandler)}
+	specs, err := topicadmin.Specs()
+	require.NoError(t, err)
+	_, err = topicadmin.Apply(t.Context(), cfg, deps, specs, topicadmin.Options{Replicas: 3, MinInSync: 2})
+	require.NoError(t, err)
+	l, err := stream.OpenLedger(t.Context(), cfg, deps, stream.DefaultLedgerConfig(0, "A"))
+	require.NoError(t, err)
+	defer l.Close(context.Background())
+
+	admin, err := kadm.NewOptClient(kgo.SeedBrokers(cluster.Addrs()...))
+	require.NoError(t, err)
+	defer admin.Close()
+	topics, err := admin.ListTopics(t.Context(), event.TopicAttemptState)
+	require.NoError(t, err)
+	leader := topics[event.TopicAttemptState].Partitions[0].Leader
+
+	accepted := make(chan string, 400)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 400 {
+			e, err := l.Claim(t.Context(), rec(fmt.Sprint("t", i), 1, `{}`))
+			if err == nil && e.Verdict.Accepted {
+				accepted <- ledger.AttemptKey(fmt.Sprint("t", i), 1)
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		close(accepted)
+	}()
+	time.Sleep(300 * time.Millisecond)
+	cluster.Kill(cluster.Index(leader))
+	<-done
+	require.NoError(t, l.Err())
+	next, err := stream.OpenLedger(t.Context(), cfg, deps, stream.DefaultLedgerConfig(0, "B"))
+	require.NoError(t, err)
+	defer next.Close(context.Background())
+	n := 0
+	for key := range accepted {
+		a, ok := next.Attempt(key)
+		require.True(t, ok && a.Claim != nil && a.Claim.Epoch == 1, key)
+		n++
+	}
+	require.Equal(t, 400, n, "a leader that moves is waited for")
+}
