@@ -138,6 +138,9 @@ func (b *bench) start() *proc {
 		p.clients = append(p.clients, c)
 		engines[name] = c
 	}
+	if len(engines) == 0 {
+		engines = nil // those of the configuration
+	}
 	tel, _ := telemetrytest.New(b.t, "executor")
 	app, err := executor.New(b.t.Context(), b.cfg(), tel, executor.Options{Engines: engines, Hooks: executor.Hooks{At: p.steps.hook}, Dialer: p.network.dial})
 	require.NoError(b.t, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"strconv"
 	"strings"
 
 	"github.com/pointsman/pointsman/pkg/engine"
@@ -71,7 +72,11 @@ func (c EngineConfig) clickhouse() (clickhouse.Config, error) {
 		Queries: c.Slots, Canary: c.Canary,
 	}
 	for _, addr := range out.Addrs {
-		if _, _, err := net.SplitHostPort(addr); err != nil {
+		_, port, err := net.SplitHostPort(addr)
+		if err == nil {
+			_, err = strconv.ParseUint(port, 10, 16)
+		}
+		if err != nil {
 			return clickhouse.Config{}, fmt.Errorf("%q must be host:port, without a user and a path: %w", addr, err)
 		}
 	}
