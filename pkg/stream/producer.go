@@ -36,6 +36,10 @@ type Producer struct {
 	mu     sync.RWMutex
 	client *kgo.Client
 	closed bool
+
+	aloneMu sync.Mutex
+	waiting sync.WaitGroup // records that are to be sent alone
+	alone   *kgo.Client // sends one record at a time; made when first needed
 }
 
 // NewProducer connects lazily: a broker that is down shows at the first write.
@@ -53,8 +57,9 @@ func (p *Producer) connect() (*kgo.Client, error) {
 	return NewClient(p.cfg, p.deps, p.role+"-producer")
 }
 
-// Send writes messages and waits until all are acknowledged. Messages to one topic and key keep their order. The error joins those of
-// the messages that failed; the others are written.
+// Send writes messages and waits until all are acknowledged. Messages to one topic and key keep their order, except that one whose
+// batch the broker called too large is sent again alone, behind what came after it. The error joins those of the messages that failed;
+// the others are written.
 //
 // When the context ends first, the error wraps ErrUnconfirmed: an idempotent record that is on its way can't be called back.
 func (p *Producer) Send(ctx context.Context, msgs ...Message) error {
@@ -122,8 +127,10 @@ func (p *Producer) Produce(ctx context.Context, rec *kgo.Record, done func(*kgo.
 		case err == nil:
 		case errors.Is(err, kgo.ErrMaxBuffered):
 			err = fmt.Errorf("writing to %s: %w", rec.Topic, ErrBusy)
-		case errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.RecordListTooLarge):
-			err = fmt.Errorf("writing to %s: %w: %w", rec.Topic, ErrTooLarge, err)
+		case tooLarge(err):
+			// The broker refuses a batch as a whole; which record was too much for it shows when each comes alone.
+			p.waiting.Go(func() { done(rec, p.sendAlone(rec)) })
+			return
 		case errors.Is(err, kgo.ErrClientClosed):
 			err = fmt.Errorf("writing to %s: %w: %w", rec.Topic, ErrUnconfirmed, err)
 		default:
@@ -134,6 +141,42 @@ func (p *Producer) Produce(ctx context.Context, rec *kgo.Record, done func(*kgo.
 		}
 		done(rec, err)
 	})
+}
+
+func tooLarge(err error) bool {
+	return errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.RecordListTooLarge)
+}
+
+// sendAlone sends a record in a batch of its own. It is for topics that take less than their description says, so it may be slow.
+func (p *Producer) sendAlone(rec *kgo.Record) error {
+	p.aloneMu.Lock()
+	defer p.aloneMu.Unlock()
+	p.mu.RLock()
+	closed := p.closed
+	p.mu.RUnlock()
+	if closed {
+		return fmt.Errorf("writing to %s: %w: %w", rec.Topic, ErrUnconfirmed, kgo.ErrClientClosed)
+	}
+	if p.alone == nil {
+		cl, err := NewClient(p.cfg, p.deps, p.role+"-producer-alone")
+		if err != nil {
+			return err
+		}
+		p.alone = cl
+	}
+	again := &kgo.Record{Topic: rec.Topic, Partition: rec.Partition, Key: rec.Key, Value: rec.Value, Headers: rec.Headers, Timestamp: rec.Timestamp}
+	err := p.alone.ProduceSync(context.Background(), again).FirstErr()
+	switch {
+	case err == nil:
+		rec.Partition, rec.Offset = again.Partition, again.Offset
+		return nil
+	case tooLarge(err):
+		return fmt.Errorf("writing to %s: %w: %w", rec.Topic, ErrTooLarge, err)
+	case errors.Is(err, kgo.ErrClientClosed):
+		return fmt.Errorf("writing to %s: %w: %w", rec.Topic, ErrUnconfirmed, err)
+	default:
+		return fmt.Errorf("writing to %s: %w", rec.Topic, err)
+	}
 }
 
 // fenced says that a client's producer id is of no more use.
@@ -180,6 +223,7 @@ func (p *Producer) Flush(ctx context.Context) error {
 	if err := cl.Flush(ctx); err != nil {
 		return fmt.Errorf("waiting for the broker to confirm: %w", err)
 	}
+	p.waiting.Wait()
 	return nil
 }
 
@@ -197,11 +241,19 @@ func (p *Producer) Ping(ctx context.Context) error {
 // Close drops what is not acknowledged. Flush first.
 func (p *Producer) Close() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.closed {
-		p.closed = true
-		p.client.Close()
+	if p.closed {
+		p.mu.Unlock()
+		return
 	}
+	p.closed = true
+	p.client.Close()
+	p.mu.Unlock()
+	p.aloneMu.Lock()
+	if p.alone != nil {
+		p.alone.Close()
+	}
+	p.aloneMu.Unlock()
+	p.waiting.Wait()
 }
 
 // recordSize is what a record takes before compression, within a few bytes.

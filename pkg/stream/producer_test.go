@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +70,20 @@ func TestOversizeSaysTheBroker(t *testing.T) {
 	b := streamtest.Start(t)
 	b.Topic(t, "requests", 1, map[string]string{"max.message.bytes": "1000"})
 	require.ErrorIs(t, producer(t, b).Send(t.Context(), msg("requests", "1", incompressible(5000))), stream.ErrTooLarge)
+}
+
+// The broker refuses a batch as a whole: the small records in it must not share the large one's fate (K9).
+func TestOversizeSparesItsNeighbours(t *testing.T) {
+	b := streamtest.Start(t)
+	b.Topic(t, "requests", 1, map[string]string{"max.message.bytes": "3000"})
+	p := producer(t, b)
+	msgs := []stream.Message{msg("requests", "large", incompressible(5000))}
+	for i := range 20 {
+		msgs = append(msgs, msg("requests", strconv.Itoa(i), []byte(`{}`)))
+	}
+	err := p.Send(t.Context(), msgs...)
+	require.ErrorIs(t, err, stream.ErrTooLarge)
+	require.Len(t, b.Records(t, "requests"), 20)
 }
 
 func encode(t *testing.T, b *streamtest.Broker, m stream.Message) *kgo.Record {
