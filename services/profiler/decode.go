@@ -83,8 +83,13 @@ func unknownType(env stream.Envelope, topic string) error {
 	return &stream.Fault{Class: stream.FaultUnknownType, Err: fmt.Errorf("type %q is not known on %s", env.Type, topic)}
 }
 
-func into(env stream.Envelope, v any) error {
-	if err := json.Unmarshal(env.Data, v); err != nil {
+// into decodes a payload. The envelope has checked that it is JSON: payloads that decode themselves are spared a second look.
+func into(env stream.Envelope, v json.Unmarshaler) error {
+	return badPayload(v.UnmarshalJSON(env.Data))
+}
+
+func badPayload(err error) error {
+	if err != nil {
 		return &stream.Fault{Class: stream.FaultSchema, Err: errors.New(query.DescribeJSONError(err))}
 	}
 	return nil
@@ -164,7 +169,7 @@ func decodeSignal(rec row.Record, _ *kgo.Record, env stream.Envelope) (any, erro
 		return nil, unknownType(env, rec.Topic)
 	}
 	var o signal.Observation
-	if err := into(env, &o); err != nil {
+	if err := badPayload(json.Unmarshal(env.Data, &o)); err != nil {
 		return nil, err
 	}
 	return value(row.FromObservation(rec, o))
