@@ -31,7 +31,7 @@ func (c *Consumer) groupOpts() []kgo.Opt {
 		kgo.KeepControlRecords(),
 		kgo.DisableAutoCommit(),
 		kgo.BlockRebalanceOnPoll(),
-		kgo.FetchMaxWait(250*time.Millisecond), // a partition that was paused is fetched again only when the poll in flight returns
+		kgo.FetchMaxWait(250 * time.Millisecond), // a partition that was paused is fetched again only when the poll in flight returns
 		kgo.SessionTimeout(g.SessionTimeout),
 		kgo.HeartbeatInterval(g.HeartbeatEvery),
 		kgo.RebalanceTimeout(g.RebalanceTimeout),

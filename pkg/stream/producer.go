@@ -39,7 +39,7 @@ type Producer struct {
 
 	aloneMu sync.Mutex
 	waiting sync.WaitGroup // records that are to be sent alone
-	alone   *kgo.Client // sends one record at a time; made when first needed
+	alone   *kgo.Client    // sends one record at a time; made when first needed
 }
 
 // NewProducer connects lazily: a broker that is down shows at the first write.

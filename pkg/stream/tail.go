@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -17,6 +18,8 @@ type TailConfig struct {
 	// FromEnd starts with what is written from now on. Otherwise the tail starts with the oldest record that is left, which on a
 	// compacted topic gives the newest record of each key.
 	FromEnd bool
+	// Since starts with the first record of that time or later, where the oldest is not wanted.
+	Since time.Time
 }
 
 // Tail follows topics.
@@ -44,12 +47,19 @@ func (t *Tail) Run(ctx context.Context, fn func(recs []*kgo.Record)) error {
 	}
 	deps := t.deps
 	deps.Tracer = nil // what is followed here is state, not work
-	cl, err := NewClient(t.cfg, deps, t.tc.Name+"-tail", kgo.KeepControlRecords())
+	// Partitions join the fetch after the one under way: with the library's 5 s the start could take that long.
+	cl, err := NewClient(t.cfg, deps, t.tc.Name+"-tail", kgo.KeepControlRecords(), kgo.FetchMaxWait(250*time.Millisecond))
 	if err != nil {
 		return err
 	}
 	defer cl.Close()
-	starts, ends, err := bounds(ctx, kadm.NewClient(cl), names)
+	admin := kadm.NewClient(cl)
+	starts, ends, err := bounds(ctx, admin, names)
+	if err == nil && !t.tc.Since.IsZero() {
+		if starts, err = admin.ListOffsetsAfterMilli(ctx, t.tc.Since.UnixMilli(), names...); err == nil {
+			err = starts.Error()
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("following %v: %w", names, err)
 	}

@@ -61,7 +61,7 @@ type ResultConfig struct {
 
 // ExplainConfig is the router that explains.
 type ExplainConfig struct {
-	URL     string        `yaml:"url" doc:"The router's explain endpoint, e.g. http://127.0.0.1:9402/v1/explain; empty switches explain off."`
+	URL     string        `yaml:"url" doc:"The router's explain endpoint, e.g. http://127.0.0.1:8402/v1/explain; empty switches explain off."`
 	Timeout time.Duration `yaml:"timeout" doc:"How long the router may take."`
 }
 
@@ -82,7 +82,7 @@ func Default() Config {
 			ProduceTimeout: 5 * time.Second, ConfirmTimeout: 5 * time.Second,
 		},
 		Tasks:   TaskConfig{LookBack: time.Hour, KeepFor: board.DefaultKeepFor, MaxBytes: board.DefaultMaxBytes},
-		Explain: ExplainConfig{URL: "http://127.0.0.1:9402/v1/explain", Timeout: 10 * time.Second},
+		Explain: ExplainConfig{URL: "http://127.0.0.1:8402/v1/explain", Timeout: 10 * time.Second},
 	}
 }
 

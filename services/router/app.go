@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -41,6 +42,7 @@ type App struct {
 	signalsReady *telemetry.Gate
 	budgetsReady *telemetry.Gate
 	caughtUp     chan struct{}
+	catchUp      func() // closes caughtUp, once
 	httpAddr     net.Addr
 }
 
@@ -63,6 +65,7 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (_ *App, err
 		Group: lifecycle.NewGroup(lifecycle.Options{}), cfg: cfg, tel: tel, log: tel.Log, tracer: tel.Tracer("router"),
 		metrics: newMetrics(tel.Registry), caughtUp: make(chan struct{}),
 	}
+	a.catchUp = sync.OnceFunc(func() { close(a.caughtUp) })
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.Stop(context.WithoutCancel(ctx)))
