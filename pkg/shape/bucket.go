@@ -61,16 +61,18 @@ func (t *Template) bucket(b *Binding, sql string, r lex.Result) Bucket {
 	return out
 }
 
-// rangesOf pairs the lower and the upper bound that a column has.
-func rangesOf(preds []predTemplate) []Range {
+// rangesOf pairs the lower and the upper bound that a column has. Which table the column is of does not matter here.
+func rangesOf(conds []Condition) []Range {
 	var out []Range
-	for _, low := range preds {
+	for i := range conds {
+		low := &conds[i]
 		if low.Op != Ge && low.Op != Gt {
 			continue
 		}
-		for _, high := range preds {
-			if (high.Op == Le || high.Op == Lt) && high.table == low.table && high.column == low.column {
-				out = append(out, Range{Low: Slot{slotLit, low.Slots[0]}, High: Slot{slotLit, high.Slots[0]}})
+		for k := range conds {
+			high := &conds[k]
+			if (high.Op == Le || high.Op == Lt) && high.Column.Equal(low.Column) {
+				out = append(out, Range{Low: SlotOf(low.Slots[0]), High: SlotOf(high.Slots[0])})
 				break
 			}
 		}

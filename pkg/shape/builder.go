@@ -126,7 +126,7 @@ func (b *Builder) Template() *Template {
 	t.shape.HasLimit = t.limit.kind == slotLit
 	t.shape.Partial = t.shape.Partial || b.Partial
 	t.preds = b.found
-	t.ranges = append(b.Ranges, rangesOf(t.preds)...)
+	t.ranges = b.Ranges
 	b.class(&t.shape)
 	return t
 }

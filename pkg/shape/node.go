@@ -116,6 +116,7 @@ func (b *Builder) push(n *Query, above []Condition, depth int) {
 		}
 		return
 	}
+	b.Ranges = append(b.Ranges, rangesOf(n.Conds)...)
 	conds := slices.Clone(n.Conds)
 	for _, c := range above {
 		if inner, ok := n.below(c); ok {

@@ -50,3 +50,29 @@ func (t *Template) Statement() Statement { return t.shape.Statement }
 
 // Unbound is the shape without the values of literals.
 func (t *Template) Unbound() Shape { return t.shape }
+
+// Size is about how many bytes a template holds, for those who bound what they keep.
+func (t *Template) Size() int {
+	const record = 96 // about what one element of a list takes beside its texts
+	n := 8 * record
+	for _, list := range [][]Table{t.shape.Tables, t.shape.WriteTables} {
+		for _, table := range list {
+			n += record + len(table.Catalog) + len(table.Schema) + len(table.Name)
+		}
+	}
+	n += len(t.uses) * 2 * record
+	for i := range t.preds {
+		n += 2*record + len(t.preds[i].column) + 4*len(t.preds[i].Slots)
+	}
+	n += len(t.ranges) * record
+	for _, w := range t.shape.Windows {
+		n += record + len(w.Function)
+		for _, key := range w.PartitionBy {
+			n += record/4 + len(key)
+		}
+	}
+	for _, f := range t.shape.UDFs {
+		n += record/4 + len(f)
+	}
+	return n
+}
