@@ -25,6 +25,7 @@ type cli struct {
 	Explain    explainCmd    `cmd:"" help:"Say where a query would go, and why, without running it."`
 	Policy     policyCmd     `cmd:"" help:"Check routing policies."`
 	Topics     topicsCmd     `cmd:"" help:"Make the topics, compare them with what is declared, or look into them."`
+	Dlq        dlqCmd        `cmd:"" help:"Look at dead letters, and send them back."`
 	Migrate    migrateCmd    `cmd:"" help:"Bring the history's schema in ClickHouse up or down."`
 	Completion completionCmd `cmd:"" help:"Print a completion script for a shell."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
