@@ -66,7 +66,8 @@ func MaybeRunChild() {
 }
 
 func childCommand(self string, cfg Config) *exec.Cmd {
-	cmd := exec.Command(self)
+	// Not by its name, behind which another build may stand by now.
+	cmd := exec.Command("/proc/self/exe")
 	cmd.Args = []string{self, "engine:" + cfg.Name}
 	// The engine reads configuration files from the home folder unless it is shown another one.
 	cmd.Env = append(os.Environ(), childMark+"=1", "TZ=UTC", "HOME="+cfg.DataDir)

@@ -69,7 +69,7 @@ func TestStopEndsRunningQueries(t *testing.T) {
 	ok(t, post(t, engine, "CREATE TABLE t (n UInt64) ENGINE = MergeTree ORDER BY n"))
 	done := later(t, engine, forever, "query_id", "running")
 	conn := chdbtest.Open(t, engine)
-	require.Eventually(t, func() bool { return runs(t, conn, "running") }, 5*time.Second, tick)
+	require.Eventually(t, func() bool { return runs(t, conn, "running") }, patience, tick)
 	start := time.Now()
 	require.NoError(t, engine.Stop(t.Context()))
 	require.Less(t, time.Since(start), 3*time.Second)
@@ -111,7 +111,7 @@ func TestAKilledParentLeavesNoOrphan(t *testing.T) {
 	require.NoError(t, syscall.Kill(child, 0), "it runs")
 	require.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait()
-	require.Eventually(t, func() bool { return !alive(child) }, 5*time.Second, tick)
+	require.Eventually(t, func() bool { return !alive(child) }, patience, tick)
 }
 
 // alive says that the process exists and is not a zombie that nobody waits for.

@@ -49,7 +49,7 @@ func TestPlainHTTP(t *testing.T) {
 
 func TestEveryFormatPassesThrough(t *testing.T) {
 	engine := shared(t)
-	for _, format := range []string{"JSON", "JSONCompact", "CSVWithNames", "Parquet", "Arrow", "ArrowStream", "RowBinaryWithNamesAndTypes", "Pretty", "Vertical", "XML", "Values", "Markdown", "Native"} {
+	for _, format := range []string{"JSON", "JSONCompact", "CSVWithNames", "Parquet", "Arrow", "ArrowStream", "RowBinaryWithNamesAndTypes", "Pretty", "Vertical", "XML", "Values", "Markdown", "Native", "native", "jsoneachrow"} {
 		a := post(t, engine, "SELECT number, toString(number) AS s FROM numbers(3) FORMAT "+format)
 		require.NotEmpty(t, ok(t, a), format)
 		require.Equal(t, format, a.header.Get("X-ClickHouse-Format"))
@@ -57,7 +57,9 @@ func TestEveryFormatPassesThrough(t *testing.T) {
 	var doc struct{ Rows int }
 	require.NoError(t, json.Unmarshal([]byte(ok(t, post(t, engine, "SHOW DATABASES", "default_format", "JSON"))), &doc))
 	require.Positive(t, doc.Rows)
-	for _, sql := range []string{"DESCRIBE TABLE system.one", "EXPLAIN SELECT 1", "EXISTS TABLE system.one", "SHOW TABLES FROM system", "WITH 1 AS x SELECT x UNION ALL SELECT 2", "(SELECT 1)", "FROM system.one SELECT dummy"} {
+	ok(t, post(t, engine, "CREATE TABLE checked (n UInt8) ENGINE = MergeTree ORDER BY n"))
+	ok(t, post(t, engine, "INSERT INTO checked VALUES (1)"))
+	for _, sql := range []string{"DESCRIBE TABLE system.one", "EXPLAIN SELECT 1", "EXISTS TABLE system.one", "SHOW TABLES FROM system", "WITH 1 AS x SELECT x UNION ALL SELECT 2", "(SELECT 1)", "FROM system.one SELECT dummy", "CHECK TABLE checked", "SHOW CREATE TABLE checked", "SHOW GRANTS", "EXPLAIN SYNTAX SELECT 1 FORMAT TSV", "SELECT 1 FORMAT TSV SETTINGS max_threads = 1", "SELECT 1 SETTINGS max_threads = 1 FORMAT TSV", "EXPLAIN AST SELECT 1", "SHOW FUNCTIONS LIKE 'sum'", "SELECT 1 AS x ORDER BY x LIMIT 1 WITH TIES", "SELECT 1 EXCEPT SELECT 2", "SHOW ENGINES", "SHOW COLUMNS FROM checked", "SHOW SETTINGS LIKE 'max_threads'"} {
 		require.NotEmpty(t, ok(t, post(t, engine, sql)), sql)
 	}
 }
@@ -99,6 +101,8 @@ func TestErrorsOverHTTP(t *testing.T) {
 	}
 	a := do(t, engine, http.MethodGet, "", nil, "query", "CREATE TABLE never (n UInt8) ENGINE = Memory")
 	require.Equal(t, "164", a.header.Get("X-ClickHouse-Exception-Code"), "GET is for reading")
+	a = do(t, engine, http.MethodGet, "", nil, "query", "SELEC 1")
+	require.Equal(t, "62", a.header.Get("X-ClickHouse-Exception-Code"))
 	a = do(t, engine, http.MethodPut, "SELECT 1", nil)
 	require.Equal(t, http.StatusNotImplemented, a.status)
 }

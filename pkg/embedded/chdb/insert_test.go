@@ -103,7 +103,7 @@ func TestInsertBrokenOff(t *testing.T) {
 	ok(t, post(t, engine, "CREATE TABLE "+db+".t (n UInt64) ENGINE = MergeTree ORDER BY n"))
 	ctx, cancel := context.WithCancel(t.Context())
 	r, w := io.Pipe()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, engine.URL()+"/?database="+db+"&query=INSERT%20INTO%20t%20FORMAT%20TSV", r)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, engine.URL()+"/?database="+db+"&query_id=broken&query=INSERT%20INTO%20t%20FORMAT%20TSV", r)
 	require.NoError(t, err)
 	done := make(chan error)
 	go func() {
@@ -118,8 +118,8 @@ func TestInsertBrokenOff(t *testing.T) {
 		require.NoError(t, err)
 	}
 	cancel()
-	require.ErrorIs(t, <-done, context.Canceled)
-	require.Never(t, func() bool {
-		return ok(t, post(t, engine, "SELECT count() FROM "+db+".t")) != "0\n"
-	}, 500*tick/50, tick)
+	require.NoError(t, w.CloseWithError(context.Canceled))
+	require.Error(t, <-done)
+	require.Eventually(t, func() bool { return post(t, engine, "SELECT 1", "query_id", "broken").status == 200 }, patience, tick, "it is over")
+	require.Equal(t, "0\n", ok(t, post(t, engine, "SELECT count() FROM "+db+".t")))
 }

@@ -79,11 +79,13 @@ func TestSession(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, post(t, engine, "SELECT * FROM mine", "session_id", "s2").status)
 	require.Equal(t, "374", in("SELECT 1", "session_timeout", "1e9").header.Get("X-ClickHouse-Exception-Code"))
 
-	done := later(t, engine, "SELECT sleep(1)", "session_id", "s1")
-	require.Eventually(t, func() bool { return in("SELECT 1").header.Get("X-ClickHouse-Exception-Code") == "373" }, tick*50, tick)
-	require.Equal(t, 200, (<-done).status)
+	done := background(t, forever, "holder", "session_id", "s1")
+	require.Equal(t, "373", code(in("SELECT 1")), "one request at a time")
+	ok(t, post(t, engine, "KILL QUERY WHERE query_id = 'holder'"))
+	require.Equal(t, "394", code(<-done))
+	require.Eventually(t, func() bool { return in("SELECT 1").status == 200 }, patience, tick)
 	ok(t, in("SELECT 1", "session_timeout", "0"))
 	require.Eventually(t, func() bool {
 		return in("SELECT 1", "session_check", "1", "session_timeout", "0").header.Get("X-ClickHouse-Exception-Code") == "372"
-	}, tick*50, tick, "the session expires")
+	}, patience, tick, "the session expires")
 }

@@ -61,14 +61,14 @@ func TestMaxConcurrent(t *testing.T) {
 	engine := chdbtest.Start(t, chdb.Config{Name: "narrow", MaxConcurrent: 2})
 	one, two := later(t, engine, forever, "query_id", "one"), later(t, engine, forever, "query_id", "two")
 	conn := chdbtest.Open(t, engine)
-	require.Eventually(t, func() bool { return runs(t, conn, "one") && runs(t, conn, "two") }, 5*time.Second, tick)
+	require.Eventually(t, func() bool { return runs(t, conn, "one") && runs(t, conn, "two") }, patience, tick)
 	a := post(t, engine, "SELECT count() FROM numbers(10)")
 	require.Equal(t, "202", code(a), a.body)
 	require.Equal(t, http.StatusInternalServerError, a.status)
 	require.NoError(t, chdbtest.Open(t, engine).Ping(t.Context()), "a new client can still say hello")
 	ok(t, post(t, engine, "KILL QUERY WHERE query_id = 'one'"))
 	require.Equal(t, "394", code(<-one))
-	require.Eventually(t, func() bool { return post(t, engine, "SELECT count() FROM numbers(10)").status == 200 }, time.Second, tick)
+	require.Eventually(t, func() bool { return post(t, engine, "SELECT count() FROM numbers(10)").status == 200 }, patience, tick)
 	ok(t, post(t, engine, "KILL QUERY WHERE query_id = 'two'"))
 	<-two
 }

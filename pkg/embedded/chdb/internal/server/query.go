@@ -3,10 +3,12 @@ package server
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/pointsman/pointsman/pkg/embedded/chdb/internal/libchdb"
@@ -34,15 +36,20 @@ func (q *query) any(stmt statement.Statement) error {
 			return err
 		}
 	}
-	class := q.conn.Classify(stmt.Text())
-	if q.req.readOnly && class.Class != libchdb.ReadOnly && class.Class != libchdb.Unknown {
-		return exception(164, "READONLY", "Cannot execute query in readonly mode. For queries over HTTP, method GET implies readonly. You should use method POST for modifying queries.")
-	}
-	if class.Class == libchdb.ReadOnly {
+	class := q.conn.Classify(stmt.Text()).Class
+	switch {
+	case class == libchdb.ReadOnly:
 		return q.stream(stmt)
+	case q.req.readOnly && class != libchdb.Unknown:
+		return exception(164, "READONLY", "Cannot execute query in readonly mode. For queries over HTTP, method GET implies readonly. You should use method POST for modifying queries.")
+	case q.req.readOnly && q.req.session == "":
+		// Most likely it does not parse; if it does, it must not write either.
+		if err := apply(q.conn, []libchdb.Param{{Name: "readonly", Value: "2"}}); err != nil {
+			return err
+		}
 	}
 	sql := stmt.Text()
-	if class.Class == libchdb.Unknown && len(sql) <= len("logout;") {
+	if class == libchdb.Unknown && len(sql) <= len("logout;") {
 		// The library's client side takes exit, quit and the like for commands, alone as they are.
 		sql += " /**/"
 	}
@@ -56,9 +63,12 @@ func (q *query) stream(stmt statement.Statement) error {
 		return fmt.Errorf("making a pipe: %w", err)
 	}
 	defer func() { _ = from.Close() }()
+	sql, format := stmt.IntoFile(filePath(to), q.req.format), stmt.Format(q.req.format)
+	if q.conn.Classify(sql).Class == libchdb.Unknown {
+		// A statement that reads but has no place for INTO OUTFILE.
+		return errors.Join(to.Close(), q.direct(stmt.Text(), format))
+	}
 	widenPipe(to)
-	sql := stmt.IntoFile(filePath(to), q.req.format)
-	format := stmt.Format(q.req.format)
 	resp := q.s.newResponse(q.w, q.req, format)
 	done := q.start(sql, format, func() { _ = to.Close() })
 	copyErr := resp.copy(from)
@@ -70,12 +80,16 @@ func (q *query) stream(stmt statement.Statement) error {
 	if out.err == nil {
 		out.err = copyErr
 	}
+	if out.err == nil && len(out.result.Data) > 0 {
+		// INTO OUTFILE went to a statement within the statement, as in EXPLAIN AST.
+		out.err = resp.copy(bytes.NewReader(out.result.Data))
+	}
 	return resp.finish(out.result, out.err)
 }
 
 // copy takes the whole result from the engine.
 func (p *response) copy(from io.Reader) error {
-	if p.format == "Native" && p.req.protocol > 0 {
+	if strings.EqualFold(p.format, "Native") && p.req.protocol > 0 {
 		return reframe(p, from, p.req.protocol)
 	}
 	_, err := io.CopyBuffer(struct{ io.Writer }{p}, from, make([]byte, 64<<10))

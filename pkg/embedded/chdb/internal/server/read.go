@@ -57,7 +57,8 @@ func (req *request) read() (statement.Statement, io.Reader, error) {
 
 // enter prepares a connection for the statement.
 func (req *request) enter(conn *libchdb.Conn) error {
-	if req.database != "" {
+	// A new connection is in the database default.
+	if req.database != "" && (req.database != "default" || req.session != "") {
 		if _, err := conn.Query("USE "+statement.QuoteName(req.database), "Null", nil); err != nil {
 			return err
 		}

@@ -155,7 +155,7 @@ func exceptionTag() string {
 }
 
 func summaryOf(r libchdb.Result) string {
-	return fmt.Sprintf(`{"read_rows":"%d","read_bytes":"%d","written_rows":"%d","written_bytes":"%d","total_rows_to_read":"0","result_rows":"%d","result_bytes":"%d","elapsed_ns":"%d"}`,
+	return fmt.Sprintf(`{"read_rows":"%d","read_bytes":"%d","written_rows":"%d","written_bytes":"%d","result_rows":"%d","result_bytes":"%d","elapsed_ns":"%d"}`,
 		r.ReadRows, r.ReadBytes, r.WrittenRows, r.WrittenBytes, r.ResultRows, r.ResultBytes, r.Elapsed.Nanoseconds())
 }
 
