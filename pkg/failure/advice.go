@@ -36,29 +36,49 @@ type row struct {
 var advice = map[Class]row{
 	Semantic:   {event.RemedyFail, event.RemedyFail, event.RemedyFail, false, "the same text fails everywhere"},
 	Permission: {event.RemedyFail, event.RemedyFail, event.RemedyFail, false, "asking twice gives no rights"},
-	EngineStart: {event.RemedyReroute, event.RemedyReroute, event.RemedyFail, false,
-		"nothing was sent, and waiting longer was tried"},
-	SubmitUnknown: {event.RemedyRetry, event.RemedyRetry, event.RemedyFail, true,
-		"a read may run again once it is known to be gone; a write of unknown fate is never run again"},
-	Resources: {event.RemedyFailover, event.RemedyFailover, event.RemedyFail, false,
-		"another pool may have what this one lacks; a write may have been done in part"},
-	MemoryLimit: {event.RemedyFailover, event.RemedyFailover, event.RemedyFail, false,
-		"the next pool has more memory or spills; a write may have been done in part"},
-	QueueFull: {event.RemedyFailover, event.RemedyFailover, event.RemedyFailover, false,
-		"the engine refused it before it started"},
-	ClusterDown: {event.RemedyReroute, event.RemedyReroute, event.RemedyFail, true,
-		"the router knows better than a list made before the cluster went down"},
-	Timeout: {event.RemedyFailover, event.RemedyFailover, event.RemedyFail, false,
-		"another pool may allow more time; the Task's own deadline is checked before anything starts"},
-	SLAOverrun: {event.RemedyReroute, event.RemedyReroute, event.RemedyFail, false,
-		"where it ran was too slow for it, which the router did not know"},
-	EstimateOverrun: {event.RemedyReroute, event.RemedyReroute, event.RemedyFail, false,
-		"the estimate was wrong; the query's intent is unchanged"},
+	EngineStart: {
+		event.RemedyReroute, event.RemedyReroute, event.RemedyFail, false,
+		"nothing was sent, and waiting longer was tried",
+	},
+	SubmitUnknown: {
+		event.RemedyRetry, event.RemedyRetry, event.RemedyFail, true,
+		"a read may run again once it is known to be gone; a write of unknown fate is never run again",
+	},
+	Resources: {
+		event.RemedyFailover, event.RemedyFailover, event.RemedyFail, false,
+		"another pool may have what this one lacks; a write may have been done in part",
+	},
+	MemoryLimit: {
+		event.RemedyFailover, event.RemedyFailover, event.RemedyFail, false,
+		"the next pool has more memory or spills; a write may have been done in part",
+	},
+	QueueFull: {
+		event.RemedyFailover, event.RemedyFailover, event.RemedyFailover, false,
+		"the engine refused it before it started",
+	},
+	ClusterDown: {
+		event.RemedyReroute, event.RemedyReroute, event.RemedyFail, true,
+		"the router knows better than a list made before the cluster went down",
+	},
+	Timeout: {
+		event.RemedyFailover, event.RemedyFailover, event.RemedyFail, false,
+		"another pool may allow more time; the Task's own deadline is checked before anything starts",
+	},
+	SLAOverrun: {
+		event.RemedyReroute, event.RemedyReroute, event.RemedyFail, false,
+		"where it ran was too slow for it, which the router did not know",
+	},
+	EstimateOverrun: {
+		event.RemedyReroute, event.RemedyReroute, event.RemedyFail, false,
+		"the estimate was wrong; the query's intent is unchanged",
+	},
 	CancelledByUser:  {event.RemedyFail, event.RemedyFail, event.RemedyFail, false, "the user wants no result any more"},
 	KilledByOperator: {event.RemedyFail, event.RemedyFail, event.RemedyFail, false, "running it again would defy whoever stopped it"},
 	ResultTooLarge:   {event.RemedyFail, event.RemedyFail, event.RemedyFail, false, "the result is as large everywhere"},
-	Internal: {event.RemedyFailover, event.RemedyFailover, event.RemedyFail, false,
-		"a fault of one engine need not be one of the next; a write may have been done in part"},
+	Internal: {
+		event.RemedyFailover, event.RemedyFailover, event.RemedyFail, false,
+		"a fault of one engine need not be one of the next; a write may have been done in part",
+	},
 }
 
 // Advise says what should follow a failure. A class it does not know counts as Internal.

@@ -19,6 +19,7 @@ import (
 	"github.com/pointsman/pointsman/pkg/ledger"
 	"github.com/pointsman/pointsman/pkg/lifecycle"
 	"github.com/pointsman/pointsman/pkg/stream"
+	"github.com/pointsman/pointsman/pkg/stream/topicadmin"
 	"github.com/pointsman/pointsman/pkg/telemetry"
 	"github.com/pointsman/pointsman/services/executor/result"
 	"github.com/pointsman/pointsman/services/executor/watch"
@@ -50,7 +51,7 @@ type App struct {
 type Options struct {
 	// Engines replaces the clients of the configured engines, by name.
 	Engines map[string]engine.Engine
-	// MaxBytes says how large a record of a topic may be, see stream.Deps.
+	// MaxBytes says how large a record of a topic may be; nil takes it from topics/.
 	MaxBytes func(topic string) int
 	Hooks    Hooks
 	// Dialer replaces the network to Kafka, in tests.
@@ -96,6 +97,13 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry, opts Options
 			err = errors.Join(err, a.Stop(context.WithoutCancel(ctx)))
 		}
 	}()
+	if a.deps.MaxBytes == nil {
+		specs, err := topicadmin.Specs()
+		if err != nil {
+			return nil, err
+		}
+		a.deps.MaxBytes = topicadmin.MaxBytes(specs)
+	}
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"

@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.uber.org/goleak"
 
 	"github.com/pointsman/pointsman/pkg/embedded/chdb"
 	"github.com/pointsman/pointsman/pkg/engine"
@@ -19,9 +21,9 @@ import (
 	"github.com/pointsman/pointsman/pkg/query"
 	"github.com/pointsman/pointsman/pkg/stream"
 	"github.com/pointsman/pointsman/pkg/stream/streamtest"
+	"github.com/pointsman/pointsman/pkg/telemetry"
 	"github.com/pointsman/pointsman/pkg/telemetry/telemetrytest"
 	"github.com/pointsman/pointsman/services/executor"
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
@@ -39,6 +41,8 @@ type bench struct {
 	servers  map[string]*server
 	results  string
 	config   func(*executor.Config)
+	maxBytes func(topic string) int
+	spans    *tracetest.SpanRecorder // of the newest executor
 }
 
 // The clusters of every bench.
@@ -49,10 +53,16 @@ const (
 
 func newBench(t *testing.T, partitions int32) *bench {
 	t.Helper()
+	return newBenchWith(t, partitions, nil)
+}
+
+// newBenchWith makes the topics with configurations of their own.
+func newBenchWith(t *testing.T, partitions int32, topics map[string]string) *bench {
+	t.Helper()
 	t.Parallel() // they mostly wait
 	broker := streamtest.Start(t)
 	for _, topic := range []string{event.TopicDecisions, event.TopicAttempts, event.TopicOutcomes, event.TopicAttemptState} {
-		broker.Topic(t, topic, partitions, nil)
+		broker.Topic(t, topic, partitions, topics)
 	}
 	broker.Topic(t, event.TopicSignals, 1, map[string]string{"cleanup.policy": "compact"})
 	broker.Topic(t, event.TopicDeadLetter, 1, nil)
@@ -66,6 +76,7 @@ func newBench(t *testing.T, partitions int32) *bench {
 type proc struct {
 	*executor.App
 	network *network
+	tel     *telemetry.Telemetry
 	clients []*client
 	steps   *steps
 	stop    sync.Once
@@ -141,8 +152,10 @@ func (b *bench) start() *proc {
 	if len(engines) == 0 {
 		engines = nil // those of the configuration
 	}
-	tel, _ := telemetrytest.New(b.t, "executor")
-	app, err := executor.New(b.t.Context(), b.cfg(), tel, executor.Options{Engines: engines, Hooks: executor.Hooks{At: p.steps.hook}, Dialer: p.network.dial})
+	tel, spans := telemetrytest.New(b.t, "executor")
+	p.tel, b.spans = tel, spans
+	tel.Log = b.broker.Deps.Log // warnings only: the clients' debug lines would cost more than the test
+	app, err := executor.New(b.t.Context(), b.cfg(), tel, executor.Options{Engines: engines, Hooks: executor.Hooks{At: p.steps.hook}, Dialer: p.network.dial, MaxBytes: b.maxBytes})
 	require.NoError(b.t, err)
 	require.NoError(b.t, app.Start(b.t.Context()))
 	p.App = app

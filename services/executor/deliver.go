@@ -73,8 +73,7 @@ func (y *try) store(s *submission, rows engine.Rows, inline int64) (out stored) 
 			full, err = sink.Add(values)
 		}
 		if err != nil {
-			var e *engine.Error
-			if errors.As(err, &e) {
+			if _, ok := errors.AsType[*engine.Error](err); ok {
 				out.err = err
 			} else {
 				out.local = err

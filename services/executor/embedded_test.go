@@ -2,6 +2,7 @@ package executor_test
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
@@ -109,10 +110,8 @@ func TestRealEngines(t *testing.T) {
 
 // first accepts one of several remedies and gives the last of them.
 func first(have event.Remedy, ok ...event.Remedy) event.Remedy {
-	for _, r := range ok {
-		if have == r {
-			return ok[len(ok)-1]
-		}
+	if slices.Contains(ok, have) {
+		return ok[len(ok)-1]
 	}
 	return have
 }

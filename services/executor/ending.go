@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+
 	"github.com/pointsman/pointsman/pkg/attempt"
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/failure"
@@ -60,6 +62,7 @@ func (y *try) conclude(ctx context.Context) (*event.Outcome, *ending) {
 		o := y.t.expired()
 		y.t.attach(&o, y)
 		return &o, nil
+	default: // it failed in one way or another
 	}
 	f := y.failure
 	if f == nil {
@@ -124,22 +127,40 @@ func (t *task) inARow(target event.Target) int {
 	return n
 }
 
-// endAttempt ends the Task with an attempt.
+// endAttempt ends the Task with an attempt. An Outcome that its topics do not take, whatever was believed of them, loses its inline
+// rows to a file, and then what is said of it elsewhere too.
 func (t *task) endAttempt(ctx context.Context, y *try, o event.Outcome) error {
-	payload, err := event.Marshal(o)
-	if err != nil {
-		return err
+	smaller := []func() error{
+		func() error { return y.sink.ToFile(o.Result, time.Now()) },
+		func() error {
+			o.Tables, o.Tags, o.Reasons, o.Estimates = nil, nil, nil, nil
+			return nil
+		},
 	}
-	if o.Result != nil && len(payload) > t.p.app.outcomeLimit() {
-		if err := y.sink.ToFile(o.Result, time.Now()); err != nil {
+	if o.Result == nil {
+		smaller = smaller[1:]
+	}
+	for {
+		payload, err := event.Marshal(o)
+		if err != nil {
 			return err
 		}
-		if payload, err = event.Marshal(o); err != nil {
+		err = errOverLimit
+		if len(payload) <= t.p.app.outcomeLimit() || len(smaller) == 0 {
+			err = t.end(ctx, y.id, y.number, payload, y.endOf(o))
+		}
+		if !errors.Is(err, errOverLimit) || len(smaller) == 0 {
 			return err
 		}
+		if err := smaller[0](); err != nil {
+			return err
+		}
+		smaller = smaller[1:]
 	}
-	return t.end(ctx, y.id, y.number, payload, y.endOf(o))
 }
+
+// errOverLimit is a record that its topic does not take.
+var errOverLimit = errors.New("the record is over its topic's limit")
 
 // endTask ends a Task that has no open attempt: a rejection, a cancel or an expiry between attempts. Its record stands under
 // the number 0, since it is no attempt's end.
@@ -172,11 +193,15 @@ func (t *task) write(ctx context.Context, r ledger.Record) (stream.Entry, error)
 	var refused error
 	err := t.p.app.persist(ctx, "writing the end of "+r.Key, func(ctx context.Context) (err error) {
 		entry, err = t.ledger.End(ctx, r)
-		if errors.Is(err, stream.ErrTooLarge) || errors.Is(err, stream.ErrLeaseLost) {
+		switch {
+		case errors.Is(err, stream.ErrTooLarge), errors.Is(err, kerr.MessageTooLarge), errors.Is(err, kerr.RecordListTooLarge):
+			refused = fmt.Errorf("%w: %w", errOverLimit, err)
+		case errors.Is(err, stream.ErrLeaseLost):
 			refused = err
-			return nil
+		default:
+			return err
 		}
-		return err
+		return nil
 	})
 	switch {
 	case err != nil:

@@ -3,6 +3,7 @@ package executor_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -65,11 +66,7 @@ func (s *server) count(id string) int {
 func (s *server) counts() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := map[string]int{}
-	for id, n := range s.submissions {
-		out[id] = n
-	}
-	return out
+	return maps.Clone(s.submissions)
 }
 
 func (s *server) active(id string) bool {

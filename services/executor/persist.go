@@ -22,7 +22,7 @@ func (a *App) persist(ctx context.Context, what string, f func(ctx context.Conte
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		a.log.WarnContext(ctx, what+" failed and is tried again", telemetry.Err(err))
+		a.log.WarnContext(ctx, "something failed and is tried again", "what", what, telemetry.Err(err))
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)

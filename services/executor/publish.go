@@ -56,8 +56,7 @@ func (y *try) announce(ctx context.Context) {
 	if y.position > 0 {
 		a.Extra = query.Extra{"queuePosition": json.RawMessage(strconv.Itoa(y.position))}
 	}
-	switch y.state {
-	case attempt.Submitting, attempt.SubmitUnknown, attempt.Queued, attempt.Running, attempt.Delivering:
+	if y.state.AtEngine() {
 		a.ExternalID = y.id // over ClickHouse the engine's id of a run is ours
 		stats := y.stats()
 		a.Stats = &stats
@@ -72,7 +71,7 @@ func (y *try) announce(ctx context.Context) {
 	y.p.app.producer.Produce(context.WithoutCancel(ctx), rec, func(_ *kgo.Record, err error) {
 		done.WithLabelValues(event.TopicAttempts, word(err)).Inc()
 		if err != nil {
-			y.log.Warn("publishing an attempt's change", telemetry.Err(err))
+			y.log.WarnContext(ctx, "publishing an attempt's change", telemetry.Err(err))
 		}
 	})
 }

@@ -393,6 +393,7 @@ func TestLargeResultGoesToAFile(t *testing.T) {
 func TestInlineResultThatFitsNoTopic(t *testing.T) {
 	b := newBench(t, 1)
 	b.config = func(c *executor.Config) { c.Results.Inline = 64 * config.MiB }
+	b.maxBytes = func(string) int { return 1 << 20 }
 	b.servers[interactive].on("LARGE", behaviour{rows: 1400, wide: 1000})
 	b.servers[interactive].on("FITS", behaviour{rows: 800, wide: 1000})
 	b.start()
@@ -404,6 +405,22 @@ func TestInlineResultThatFitsNoTopic(t *testing.T) {
 	require.NoError(t, json.Unmarshal(o.Result.Inline, &rows))
 	require.Len(t, rows, 800)
 	b.committed()
+}
+
+// TestTopicsThatTakeLessThanIsBelieved has a broker whose limit is lower than the one in topics/.
+func TestTopicsThatTakeLessThanIsBelieved(t *testing.T) {
+	b := newBenchWith(t, 1, map[string]string{"max.message.bytes": "100000"})
+	b.config = func(c *executor.Config) { c.Kafka.Compression = "none" }
+	b.servers[interactive].on("LARGE", behaviour{rows: 300, wide: 1000})
+	b.start()
+	b.decide(b.route("t1", "LARGE"))
+	o := b.outcome("t1")
+	require.Equal(t, event.Succeeded, o.Status)
+	require.Equal(t, 1, o.Attempts)
+	require.Equal(t, "ndjson", o.Result.Format)
+	require.EqualValues(t, 300, o.Result.Rows)
+	b.committed()
+	b.once()
 }
 
 func TestRetriesAreBounded(t *testing.T) {

@@ -225,16 +225,13 @@ func (t *task) route(ctx context.Context, known ledger.Task) error {
 	s := step{number: t.first.Attempt, target: t.first.Target}
 	if n := len(t.tried); n > 0 {
 		last := t.tried[n-1]
-		switch {
-		case last.ending == nil:
-			y := t.newTry(step{number: last.number, target: last.target})
-			if s, err = y.adopt(ctx, *open); err != nil {
-				return err
-			}
-		default:
-			if s, err = t.resume(ctx, last); err != nil {
-				return err
-			}
+		if last.ending != nil {
+			s, err = t.resume(ctx, last)
+		} else {
+			s, err = t.newTry(step{number: last.number, target: last.target}).adopt(ctx, *open)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	for {

@@ -54,6 +54,8 @@ var typesRow = []struct {
 	{"map('k', toUInt64(1))", "Map(String, UInt64)", map[string]any{"k": uint64(1)}},
 	{"map(toInt32(7), ['v'])", "Map(Int32, Array(String))", map[string]any{"7": []any{"v"}}},
 	{"tuple(toUInt8(1), 'two')", "Tuple(UInt8, String)", []any{uint64(1), "two"}},
+	{"NULL", "Nullable(Nothing)", nil},
+	{"toIntervalDay(3)", "IntervalDay", "3 Days"},
 	{"CAST((1, 'x') AS Tuple(a Int64, b String))", "Tuple(a Int64, b String)", map[string]any{"a": int64(1), "b": "x"}},
 }
 

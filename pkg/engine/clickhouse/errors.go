@@ -17,8 +17,7 @@ const formatCode = "399"
 
 // wrap gives an error its native code and says how far the submission had come. sub is nil for control statements.
 func (e *Engine) wrap(err error, sub *submission) *engine.Error {
-	var done *engine.Error
-	if errors.As(err, &done) {
+	if done, ok := errors.AsType[*engine.Error](err); ok {
 		return done
 	}
 	out := &engine.Error{Engine: Kind, Phase: engine.SentUnknown, Err: plain(err, e.cfg.Addrs)}
@@ -48,8 +47,7 @@ func (e *Engine) wrap(err error, sub *submission) *engine.Error {
 
 // plain takes the request's address out of an error: it holds the user and every setting, and says nothing to a reader.
 func plain(err error, addrs []string) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		return fmt.Errorf("talking to %s: %w", strings.Join(addrs, ", "), u.Err)
 	}
 	return err

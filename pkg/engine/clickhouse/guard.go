@@ -1,6 +1,7 @@
 package clickhouse
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -59,6 +60,16 @@ func (s *submission) leave(now time.Time) bool {
 	}
 	s.sent.Store(true)
 	return true
+}
+
+// header is a header of the answer; one that came behind the body counts before one that came in front of it. ok is false as
+// long as there is no answer, and over the native protocol.
+func (s *submission) header(name string) (value string, ok bool) {
+	resp := s.answer.Load() //nolint:bodyclose // the driver closes it
+	if resp == nil {
+		return "", false
+	}
+	return cmp.Or(resp.Trailer.Get(name), resp.Header.Get(name)), true
 }
 
 type submissionKey struct{}

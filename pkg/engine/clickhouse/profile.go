@@ -22,7 +22,7 @@ func (p *profile) options() []driver.QueryOption {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			p.seen = true
-			p.rows += int64(progress.Rows) //nolint:gosec // a query that reads 2^63 rows is not to be feared
+			p.rows += int64(progress.Rows)
 			p.bytes += int64(progress.Bytes)
 		}),
 		driver.WithProfileEvents(func(events []driver.ProfileEvent) {

@@ -1,7 +1,6 @@
 package clickhouse
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"strconv"
@@ -121,9 +120,10 @@ func (r *rows) Close() error {
 // Stats is what the engine said of the run.
 func (r *rows) Stats() event.Stats {
 	s := r.profile.stats()
-	if resp := r.sub.answer.Load(); resp != nil && r.finished.Load() {
-		const header = "X-ClickHouse-Summary"
-		s = summaryStats(cmp.Or(resp.Trailer.Get(header), resp.Header.Get(header)), r.count)
+	if r.finished.Load() {
+		if header, ok := r.sub.header("X-ClickHouse-Summary"); ok {
+			s = summaryStats(header, r.count)
+		}
 	}
 	if r.finished.Load() && r.err == nil {
 		n := r.count

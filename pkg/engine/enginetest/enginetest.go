@@ -108,7 +108,13 @@ func (f Fixture) open(t *testing.T) engine.Engine {
 	return e
 }
 
-// failed checks an error's type and class.
+// failedAs checks an error's type and class.
+func (f Fixture) failedAs(t *testing.T, err error, want failure.Class) {
+	t.Helper()
+	require.NotEmpty(t, f.failed(t, err, want).Phase)
+}
+
+// failed is failedAs for those who want to see more of the error.
 func (f Fixture) failed(t *testing.T, err error, want failure.Class) *engine.Error {
 	t.Helper()
 	var e *engine.Error
@@ -149,15 +155,12 @@ func run(ctx context.Context, e engine.Engine, q engine.Query) <-chan error {
 
 const patience = 20 * time.Second
 
-func awaitState(t *testing.T, e engine.Engine, id string, want engine.RunState) engine.Run {
+func awaitState(t *testing.T, e engine.Engine, id string, want engine.RunState) {
 	t.Helper()
-	var last engine.Run
 	require.Eventually(t, func() bool {
 		run, err := e.Find(t.Context(), id)
-		last = run
 		return err == nil && run.State == want
 	}, patience, 20*time.Millisecond, "waiting for %s to be %s", id, want)
-	return last
 }
 
 func awaitEnd(t *testing.T, ended <-chan error) error {

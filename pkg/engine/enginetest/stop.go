@@ -27,7 +27,7 @@ func findAndKill(t *testing.T, f Fixture) {
 	found, err = other.Find(t.Context(), name)
 	require.NoError(t, err)
 	require.NotEqual(t, engine.RunActive, found.State, "Kill returns when it is gone")
-	f.failed(t, awaitEnd(t, ended), failure.KilledByOperator)
+	f.failedAs(t, awaitEnd(t, ended), failure.KilledByOperator)
 }
 
 func killUnknown(t *testing.T, f Fixture) {
@@ -43,7 +43,7 @@ func duplicateID(t *testing.T, f Fixture) {
 	awaitState(t, e, name, engine.RunActive)
 	rows, err := e.Submit(t.Context(), engine.Query{ID: name, SQL: f.One})
 	require.Nil(t, rows)
-	f.failed(t, err, failure.SubmitUnknown)
+	f.failedAs(t, err, failure.SubmitUnknown)
 	awaitState(t, e, name, engine.RunActive) // the first one is not harmed
 	_, err = e.Kill(t.Context(), name)
 	require.NoError(t, err)

@@ -110,7 +110,7 @@ func timeLimit(t *testing.T, f Fixture) {
 	name := id(t)
 	began := time.Now()
 	err := awaitEnd(t, run(t.Context(), e, engine.Query{ID: name, SQL: f.Slow, MaxExecution: time.Second}))
-	f.failed(t, err, failure.Timeout)
+	f.failedAs(t, err, failure.Timeout)
 	require.Less(t, time.Since(began), 15*time.Second)
 	awaitState(t, e, name, engine.RunUnknown)
 }

@@ -48,7 +48,7 @@ func (w *Watch) Run(ctx context.Context, cfg stream.Config, deps stream.Deps) er
 			return nil
 		}
 		for _, e := range fetches.Errors() {
-			w.log.Warn("reading signals", "partition", e.Partition, "error", e.Err)
+			w.log.WarnContext(ctx, "reading signals", "partition", e.Partition, "error", e.Err)
 		}
 		fetches.EachRecord(w.record)
 	}
