@@ -71,7 +71,7 @@ func TestMetricsAndHealth(t *testing.T) {
 	for name, want := range map[string]float64{
 		"pointsman_executor_attempts_total interactive failed":       1,
 		"pointsman_executor_attempts_total batch succeeded":          1,
-		"pointsman_executor_failures_total interactive memory_limit": 1,
+		"pointsman_executor_failures_total memory_limit interactive": 1,
 		"pointsman_executor_remedies_total failover":                 1,
 		"pointsman_executor_outcomes_total succeeded":                2,
 		"pointsman_executor_submissions_total interactive":           2,
