@@ -17,6 +17,30 @@ func IDFromRecord(topic string, partition int32, offset int64) string {
 	return derive("record", topic, strconv.Itoa(int(partition)), strconv.FormatInt(offset, 10))
 }
 
+// Origin is where a request was read: the CloudEvent it came in, if it was one, and its record.
+type Origin struct {
+	EventSource, EventID string
+	Topic                string // without prefix
+	Partition            int32
+	Offset               int64
+}
+
+// IDIn is the Task's own id, or one derived from what makes the request the same request when it is sent or read again: the
+// producer's key, the CloudEvent's source and id (which together name an event), or the record's place. Every reader of a
+// request must come to the same id.
+func (t Task) IDIn(o Origin) string {
+	switch {
+	case t.ID != "":
+		return t.ID
+	case t.IdempotencyKey != "":
+		return IDFromKey(t.Tenant, t.IdempotencyKey)
+	case o.EventID != "" && o.EventSource != "":
+		return IDFromKey("ce:"+o.EventSource, o.EventID)
+	default:
+		return IDFromRecord(o.Topic, o.Partition, o.Offset)
+	}
+}
+
 // AttemptID names attempt n of a Task.
 func AttemptID(taskID string, n int) string { return taskID + "/" + strconv.Itoa(n) }
 

@@ -127,6 +127,15 @@ func TestIDs(t *testing.T) {
 	}
 }
 
+func TestIDIn(t *testing.T) {
+	o := query.Origin{EventSource: "bi", EventID: "e1", Topic: "requests", Partition: 2, Offset: 7}
+	require.Equal(t, "own", query.Task{ID: "own", IdempotencyKey: "k"}.IDIn(o))
+	require.Equal(t, query.IDFromKey("t", "k"), query.Task{Tenant: "t", IdempotencyKey: "k"}.IDIn(o))
+	require.Equal(t, query.IDFromKey("ce:bi", "e1"), query.Task{}.IDIn(o))
+	o.EventID = ""
+	require.Equal(t, query.IDFromRecord("requests", 2, 7), query.Task{}.IDIn(o))
+}
+
 func TestDigest(t *testing.T) {
 	at := time.Unix(1, 0)
 	a := query.Task{ID: "x", SQL: "SELECT 1", Tenant: "t"}

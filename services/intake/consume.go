@@ -79,7 +79,9 @@ func (f *fold) request(env stream.Envelope, rec *kgo.Record, now time.Time) erro
 		if err := json.Unmarshal(env.Data, &t); err != nil {
 			return err
 		}
-		t.ID = taskID(t, env, rec)
+		t.ID = t.IDIn(query.Origin{
+			EventSource: env.Source, EventID: env.ID, Topic: event.TopicRequests, Partition: rec.Partition, Offset: rec.Offset,
+		})
 		f.board.Request(t, env.Data, now)
 	case event.CancelRequested:
 		var c event.Cancel
@@ -91,19 +93,4 @@ func (f *fold) request(env stream.Envelope, rec *kgo.Record, now time.Time) erro
 		return &stream.Fault{Class: stream.FaultUnknownType, Err: errors.New("no request")}
 	}
 	return nil
-}
-
-// taskID is the id that the router gives a Task: its own, or one derived from what makes it the same request when it is
-// sent or read again.
-func taskID(t query.Task, env stream.Envelope, rec *kgo.Record) string {
-	switch {
-	case t.ID != "":
-		return t.ID
-	case t.IdempotencyKey != "":
-		return query.IDFromKey(t.Tenant, t.IdempotencyKey)
-	case env.ID != "" && env.Source != "":
-		return query.IDFromKey("ce:"+env.Source, env.ID)
-	default:
-		return query.IDFromRecord(event.TopicRequests, rec.Partition, rec.Offset)
-	}
 }

@@ -108,9 +108,7 @@ func decodeRequest(rec row.Record, kr *kgo.Record, env stream.Envelope) (any, er
 		if err := t.Validate(wide); err != nil { // the router rejects it, and says why
 			return nil, &stream.Fault{Class: stream.FaultSchema, Err: err}
 		}
-		if t.ID == "" && t.IdempotencyKey == "" && env.ID != "" && env.Source != "" {
-			t.ID = query.IDFromKey("ce:"+env.Source, env.ID) // as the router names it
-		}
+		t.ID = t.IDIn(query.Origin{EventSource: env.Source, EventID: env.ID, Topic: rec.Topic, Partition: rec.Partition, Offset: rec.Offset})
 		if t.SubmittedAt == nil && !env.Time.IsZero() {
 			t.SubmittedAt = &env.Time
 		}

@@ -90,7 +90,7 @@ func readTask(rec *kgo.Record, topic string, env stream.Envelope, limits query.L
 	if err := json.Unmarshal(env.Data, &t); err != nil {
 		return faulty(rec, &stream.Fault{Class: stream.FaultSchema, Err: errors.New(query.DescribeJSONError(err))}, env)
 	}
-	t.ID = taskID(t, env, topic, rec)
+	t.ID = t.IDIn(query.Origin{EventSource: env.Source, EventID: env.ID, Topic: topic, Partition: rec.Partition, Offset: rec.Offset})
 	at := submittedAt(t, env, rec, now)
 	t.SubmittedAt = &at
 	if err := t.Validate(limits); err != nil {
@@ -130,21 +130,6 @@ func faulty(rec *kgo.Record, err error, env stream.Envelope) request {
 	at := rec.Timestamp.UTC()
 	r.invalid = &invalidTask{task: query.Task{ID: id, Tenant: tenant, SubmittedAt: &at}, message: r.fault.Err.Error()}
 	return r
-}
-
-// taskID is the Task's own id, or one derived from what makes the request the same request when it is sent or read again.
-func taskID(t query.Task, env stream.Envelope, topic string, rec *kgo.Record) string {
-	switch {
-	case t.ID != "":
-		return t.ID
-	case t.IdempotencyKey != "":
-		return query.IDFromKey(t.Tenant, t.IdempotencyKey)
-	case env.ID != "" && env.Source != "":
-		// CloudEvents: source and id together name the event.
-		return query.IDFromKey("ce:"+env.Source, env.ID)
-	default:
-		return query.IDFromRecord(topic, rec.Partition, rec.Offset)
-	}
 }
 
 // submittedAt is when the user handed the Task in, as far as it can be believed. A time in the request may lie before the

@@ -24,13 +24,7 @@ type Request struct {
 func FromTask(rec Record, t query.Task) (Request, error) {
 	c := begin("requests", rec, t.Extra)
 	r := Request{Task: t, Kind: "request", Digest: t.Digest()}
-	switch {
-	case t.ID != "":
-	case t.IdempotencyKey != "":
-		r.Task.ID = query.IDFromKey(t.Tenant, t.IdempotencyKey)
-	default:
-		r.Task.ID = query.IDFromRecord(rec.Topic, rec.Partition, rec.Offset)
-	}
+	r.Task.ID = t.IDIn(query.Origin{Topic: rec.Topic, Partition: rec.Partition, Offset: rec.Offset})
 	c.required("tenant", t.Tenant)
 	r.SLAMs, r.TimeoutMs = c.seconds("sla_ms", t.SLASeconds), c.seconds("timeout_ms", t.TimeoutSeconds)
 	r.Priority = c.i32("priority", t.Priority)
