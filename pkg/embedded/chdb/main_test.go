@@ -2,6 +2,7 @@ package chdb_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -14,6 +15,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/oklog/ulid/v2"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/pointsman/pointsman/pkg/embedded/chdb"
 	"github.com/pointsman/pointsman/pkg/embedded/chdb/chdbtest"
@@ -33,6 +35,10 @@ func TestMain(m *testing.M) {
 		}
 		cancel()
 		_ = os.RemoveAll(common.dir)
+	}
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Println(err)
+		code = 1
 	}
 	os.Exit(code)
 }
