@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -152,14 +153,20 @@ func submittedAt(t query.Task, env stream.Envelope, rec *kgo.Record, now time.Ti
 	return at.UTC().Truncate(time.Millisecond)
 }
 
-// trim cuts what is too large to travel on in a rejection.
+// trim cuts what can't travel on in a rejection: SQL that is too large, and times that no reader can keep. A decision and an
+// Outcome that carried a negative SLA would be refused by the history, which then knows nothing of the rejection.
 func trim(t query.Task, l query.Limits) query.Task {
-	most := l.MaxSQLBytes
-	if most == 0 {
-		most = query.DefaultLimits.MaxSQLBytes
-	}
-	if len(t.SQL) > most {
+	if len(t.SQL) > cmp.Or(l.MaxSQLBytes, query.DefaultLimits.MaxSQLBytes) {
 		t.SQL = ""
 	}
+	t.SLASeconds = inRange(t.SLASeconds, cmp.Or(l.MaxSLA, query.DefaultLimits.MaxSLA))
+	t.TimeoutSeconds = inRange(t.TimeoutSeconds, cmp.Or(l.MaxTimeout, query.DefaultLimits.MaxTimeout))
 	return t
+}
+
+func inRange(s *float64, most time.Duration) *float64 {
+	if s != nil && *s > 0 && *s <= most.Seconds() {
+		return s
+	}
+	return nil
 }

@@ -84,6 +84,26 @@ func TestReadRequests(t *testing.T) {
 	}
 }
 
+// What a rejection carries on must fit every reader: the history has no column for a negative SLA.
+func TestARejectionCarriesNoTimeThatCantBeKept(t *testing.T) {
+	for name, c := range map[string]struct {
+		body          string
+		sla, timeouts bool
+	}{
+		"negative sla":   {`"slaSeconds":-1,"timeoutSeconds":5`, false, true},
+		"absurd sla":     {`"slaSeconds":1e12`, false, false},
+		"zero timeout":   {`"slaSeconds":5,"timeoutSeconds":0`, true, false},
+		"absurd timeout": {`"slaSeconds":5,"timeoutSeconds":1e12`, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := read(record(`{"id":"a","sql":"SELECT 1","tenant":"t",`+c.body+`}`), event.TopicRequests, query.Limits{}, now)
+			require.NotNil(t, r.fault)
+			require.Equal(t, c.sla, r.invalid.task.SLASeconds != nil)
+			require.Equal(t, c.timeouts, r.invalid.task.TimeoutSeconds != nil)
+		})
+	}
+}
+
 func TestReadAttempts(t *testing.T) {
 	at := func(body string, typ event.Type) request {
 		return read(record(body, "ce_type", string(typ)), event.TopicAttempts, query.Limits{}, now)
