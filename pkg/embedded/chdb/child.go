@@ -60,9 +60,9 @@ func MaybeRunChild() {
 		line, _ := json.Marshal(readiness{Error: err.Error()})
 		_, _ = ready.Write(append(line, '\n'))
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		os.Exit(1) //nolint:forbidigo // in a child this is main
 	}
-	os.Exit(0)
+	os.Exit(0) //nolint:forbidigo // in a child this is main
 }
 
 func childCommand(self string, cfg Config) *exec.Cmd {

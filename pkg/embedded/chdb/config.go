@@ -51,16 +51,16 @@ var settingName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 func (c *Config) setDefaults() error {
 	var errs []error
 	if c.Logger == nil {
-		errs = append(errs, errors.New("Logger is required"))
+		errs = append(errs, errors.New("no Logger"))
 	}
 	if c.DataDir == "" {
-		errs = append(errs, errors.New("DataDir is required"))
+		errs = append(errs, errors.New("no DataDir"))
 	}
 	if c.Addr == "" {
 		c.Addr = "127.0.0.1:0"
 	}
 	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
-		errs = append(errs, fmt.Errorf("Addr: %w", err))
+		errs = append(errs, fmt.Errorf("the Addr: %w", err))
 	}
 	if c.Name == "" {
 		c.Name = "clickhouse"
@@ -72,7 +72,7 @@ func (c *Config) setDefaults() error {
 		c.StartTimeout = time.Minute
 	}
 	if c.MaxConcurrent < 0 || c.StartDelay < 0 {
-		errs = append(errs, errors.New("MaxConcurrent and StartDelay must not be negative"))
+		errs = append(errs, errors.New("negative MaxConcurrent or StartDelay"))
 	}
 	for _, settings := range []map[string]string{c.Settings, c.Caps} {
 		for name := range settings {

@@ -55,7 +55,8 @@ func shared(t *testing.T) *chdb.Engine {
 	t.Helper()
 	lib := chdbtest.Library(t)
 	common.once.Do(func() {
-		if common.dir, common.err = os.MkdirTemp("", "pointsman-chdb-test-"); common.err != nil {
+		common.dir, common.err = os.MkdirTemp("", "pointsman-chdb-test-") //nolint:usetesting // it outlives the test
+		if common.err != nil {
 			return
 		}
 		common.engine, common.err = chdb.Start(context.Background(), chdb.Config{Name: "shared", DataDir: common.dir, LibPath: lib, Logger: discard()})
@@ -80,7 +81,7 @@ type answer struct {
 	body   string
 }
 
-// post sends a statement in the body with URL parameters given as name, value, …
+// post sends a statement in the body with URL parameters given as name, value, and so on.
 func post(t *testing.T, engine *chdb.Engine, body string, params ...string) answer {
 	t.Helper()
 	return do(t, engine, http.MethodPost, body, nil, params...)

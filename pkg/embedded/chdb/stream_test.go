@@ -47,7 +47,7 @@ func TestResultsHeldBackGoToDisk(t *testing.T) {
 	engine := shared(t)
 	before := memory(t, engine.Pid(), "VmRSS")
 	a := post(t, engine, "SELECT number FROM numbers(25000000) FORMAT RowBinary", "wait_end_of_query", "1")
-	require.Equal(t, 200_000_000, len(ok(t, a)))
+	require.Len(t, ok(t, a), 200_000_000)
 	require.Contains(t, a.header.Get("X-ClickHouse-Summary"), `"result_rows":"25000000"`)
 	require.Less(t, memory(t, engine.Pid(), "VmRSS")-before, int64(150<<20))
 }

@@ -72,7 +72,8 @@ func TestAsyncInsert(t *testing.T) {
 	db := database(t, conn)
 	require.NoError(t, conn.Exec(t.Context(), "CREATE TABLE "+db+".t (n UInt8) ENGINE = MergeTree ORDER BY n"))
 	for _, wait := range []bool{true, false} {
-		require.NoError(t, conn.AsyncInsert(t.Context(), "INSERT INTO "+db+".t VALUES (1), (2)", wait))
+		ctx := clickhouse.Context(t.Context(), clickhouse.WithAsync(wait))
+		require.NoError(t, conn.Exec(ctx, "INSERT INTO "+db+".t VALUES (1), (2)"))
 	}
 	var n uint64
 	require.NoError(t, conn.QueryRow(t.Context(), "SELECT count() FROM "+db+".t").Scan(&n))

@@ -59,7 +59,7 @@ func (b brotliBody) Read(p []byte) (int, error) {
 // encodeBody picks the Content-Encoding of a response from what the client accepts, in the order of
 // its own wish; it gives "" when nothing is to be done.
 func encodeBody(accept string, w io.Writer) (encoding string, out io.WriteCloser) {
-	for _, item := range strings.Split(accept, ",") {
+	for item := range strings.SplitSeq(accept, ",") {
 		name, quality, _ := strings.Cut(strings.TrimSpace(item), ";")
 		if strings.TrimSpace(quality) == "q=0" {
 			continue

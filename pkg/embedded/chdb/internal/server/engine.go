@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pointsman/pointsman/pkg/embedded/chdb/internal/libchdb"
 	"github.com/pointsman/pointsman/pkg/embedded/chdb/internal/statement"
@@ -43,7 +44,7 @@ func Prepare(conn *libchdb.Conn) error {
 func (s *Server) open(queryID string) (*libchdb.Conn, error) {
 	args := s.cfg.ConnectArgs
 	if queryID != "" {
-		args = append(args[:len(args):len(args)], "--"+tagSetting+"="+queryID)
+		args = append(slices.Clip(args), "--"+tagSetting+"="+queryID)
 	}
 	return s.lib.Connect(args)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/pointsman/pointsman/pkg/embedded/chdb/internal/libchdb"
@@ -143,8 +144,8 @@ func (p *response) abort(err error) {
 }
 
 func (p *response) close() {
-	for i := len(p.closers) - 1; i >= 0; i-- {
-		_ = p.closers[i].Close()
+	for _, c := range slices.Backward(p.closers) {
+		_ = c.Close()
 	}
 }
 
