@@ -104,11 +104,14 @@ func (t *Template) Shape(b *Binding, sql string) Shape {
 // Predicates decodes the conditions that can prune. Left out are those whose values are not in the text, or could not all
 // be kept, and those that do not hold for every reference to their table, since a scan is planned once for all of them.
 func (b *Binding) Predicates(sql string) []Predicate {
+	if len(b.t.preds) == 0 {
+		return nil
+	}
 	type held struct {
 		Predicate
 		refs []int
 	}
-	var all []held
+	all := make([]held, 0, len(b.t.preds))
 	for i := range b.t.preds {
 		p := &b.t.preds[i]
 		pred, ok := b.predicate(sql, p)
@@ -124,11 +127,14 @@ func (b *Binding) Predicates(sql string) []Predicate {
 			all[k].refs = append(all[k].refs, p.ref)
 		}
 	}
-	var out []Predicate
+	out := make([]Predicate, 0, len(all))
 	for _, h := range all {
 		if len(h.refs) >= b.t.uses[h.Table] {
 			out = append(out, h.Predicate)
 		}
+	}
+	if len(out) == 0 {
+		return nil
 	}
 	return out
 }

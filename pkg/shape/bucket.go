@@ -21,25 +21,27 @@ type Bucket struct {
 func log2(n uint64) uint8 { return uint8(bits.Len64(n)) + 1 }
 
 // String prints the bucket in a form that is stable: l4-r17-n7. A statement without parameters has the bucket "-".
-func (b Bucket) String() string {
-	if b == (Bucket{}) {
-		return "-"
-	}
-	var out strings.Builder
-	for _, part := range []struct {
+func (b Bucket) String() string { return string(b.Append(nil)) }
+
+// Append appends what String prints.
+func (b Bucket) Append(dst []byte) []byte {
+	start := len(dst)
+	for _, part := range [...]struct {
 		letter byte
 		n      uint8
 	}{{'l', b.List}, {'r', b.Range}, {'n', b.Limit}} {
 		if part.n == 0 {
 			continue
 		}
-		if out.Len() > 0 {
-			out.WriteByte('-')
+		if len(dst) > start {
+			dst = append(dst, '-')
 		}
-		out.WriteByte(part.letter)
-		out.WriteString(strconv.Itoa(int(part.n) - 1))
+		dst = strconv.AppendInt(append(dst, part.letter), int64(part.n)-1, 10)
 	}
-	return out.String()
+	if len(dst) == start {
+		dst = append(dst, '-')
+	}
+	return dst
 }
 
 // bucket finds the parameters' bucket.

@@ -111,6 +111,12 @@ func (v Value) Int() (int64, bool) {
 	return n, err == nil
 }
 
+// IsZero says that there is no value.
+func (v Value) IsZero() bool { return v.kind == noValue }
+
+// IsText says that the value is a string.
+func (v Value) IsText() bool { return v.kind == stringValue }
+
 // IsNumber says that the value is a number.
 func (v Value) IsNumber() bool { return v.kind == numberValue }
 

@@ -48,6 +48,9 @@ type Range struct {
 // Statement is the class of the template's statement.
 func (t *Template) Statement() Statement { return t.shape.Statement }
 
+// HasPredicates says that a binding may have conditions that prune.
+func (t *Template) HasPredicates() bool { return len(t.preds) > 0 }
+
 // Unbound is the shape without the values of literals.
 func (t *Template) Unbound() Shape { return t.shape }
 

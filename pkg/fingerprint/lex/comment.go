@@ -31,14 +31,16 @@ func hintEnd(s string, i int) int {
 }
 
 // hashComment says that the # at i opens a comment. Where the dialect is not known, PostgreSQL's operators do not.
-func (p *pass) hashComment(i int) bool {
-	if p.rules&ruleHash == 0 {
+func (p *pass) hashComment(i int) bool { return hashComment(p.s, p.rules, i) }
+
+func hashComment(s string, rules rule, i int) bool {
+	if rules&ruleHash == 0 {
 		return false
 	}
-	if p.rules&ruleGuess == 0 || i+1 >= len(p.s) {
+	if rules&ruleGuess == 0 || i+1 >= len(s) {
 		return true
 	}
-	c := p.s[i+1]
+	c := s[i+1]
 	return c != '>' && c != '-' && c != '#'
 }
 
