@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/query"
@@ -127,27 +128,41 @@ func TestPathsAndMethods(t *testing.T) {
 	require.Equal(t, 200, b.do("GET", "/", "").status)
 }
 
-// K9: SQL over what the topic takes is 413 before or at the broker, and its neighbours are written.
+// K9: SQL over what the topic takes is 413 before or at the broker, and its neighbours are written, also those that went
+// to the broker in one batch with it.
 func TestTooLargeForTheTopic(t *testing.T) {
 	broker := withTopics(t)
 	broker.DeleteTopic(broker.Config.Topic(event.TopicRequests))
 	broker.Topic(t, event.TopicRequests, 1, map[string]string{"max.message.bytes": "100000"})
 	b := start(t, broker, nil)
+	b.submit(`{"sql":"SELECT 0","tenant":"t"}`)
+	// A slow broker: what comes while a batch is under way goes together in the next.
+	broker.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+		broker.KeepControl()
+		broker.SleepControl(func() { time.Sleep(20 * time.Millisecond) })
+		return nil, nil, false
+	})
 	random := make([]byte, 150_000)
 	for i := range random {
 		random[i] = byte('a' + rand.IntN(26))
 	}
-	done := make(chan string, 20)
-	for i := range 20 {
-		go func() { done <- b.submit(fmt.Sprintf(`{"sql":"SELECT %d","tenant":"t"}`, i)) }()
+	var small, large []<-chan answer
+	for i := range 60 {
+		small = append(small, b.post("/v1/queries", fmt.Sprintf(`{"sql":"SELECT %d","tenant":"t"}`, i)))
+		if i%10 == 5 {
+			large = append(large, b.post("/v1/queries", `{"sql":"`+string(random)+`","tenant":"t"}`))
+		}
 	}
-	a := b.do("POST", "/v1/queries", `{"sql":"`+string(random)+`","tenant":"t"}`)
-	require.Equal(t, 413, a.status, string(a.body))
-	require.Equal(t, "too_large", a.problem()["code"])
-	for range 20 {
-		require.NotEmpty(t, <-done)
+	for _, c := range large {
+		a := <-c
+		require.Equal(t, 413, a.status, string(a.body))
+		require.Equal(t, "too_large", a.problem()["code"])
 	}
-	require.Len(t, b.requests(), 20)
+	for _, c := range small {
+		a := <-c
+		require.Equal(t, 202, a.status, string(a.body))
+	}
+	require.Len(t, b.requests(), len(small)+1)
 }
 
 // K8 and its like: records that other producers got wrong neither stop the reader nor show up.

@@ -3,7 +3,6 @@ package intake_test
 import (
 	"encoding/json"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -87,9 +86,7 @@ func TestIdempotency(t *testing.T) {
 func TestIdempotencyUnderRace(t *testing.T) {
 	broker := withTopics(t)
 	one, two := start(t, broker, nil), start(t, broker, nil)
-	var all sync.WaitGroup
-	var mu sync.Mutex
-	got := map[int]int{}
+	var answers []<-chan answer
 	for i := range 40 {
 		b, sql := one, "SELECT 1"
 		if i%2 == 1 {
@@ -98,21 +95,19 @@ func TestIdempotencyUnderRace(t *testing.T) {
 		if i%4 >= 2 {
 			sql = "SELECT 2"
 		}
-		all.Go(func() {
-			a := b.do("POST", "/v1/queries", toJSON(t, map[string]any{"sql": sql, "tenant": "t", "session": map[string]any{"id": "s"}}), "Idempotency-Key", "k")
-			mu.Lock()
-			defer mu.Unlock()
-			got[a.status]++
-		})
+		body := toJSON(t, map[string]any{"sql": sql, "tenant": "t", "session": map[string]any{"id": "s"}})
+		answers = append(answers, b.post("/v1/queries", body, "Idempotency-Key", "k"))
 	}
-	all.Wait()
+	got := map[int]int{}
+	for _, a := range answers {
+		got[(<-a).status]++
+	}
 	require.Equal(t, map[int]int{202: 20, 409: 20}, got)
 }
 
 func TestWait(t *testing.T) {
 	b := start(t, withTopics(t), nil)
-	done := make(chan answer, 1)
-	go func() { done <- b.do("POST", "/v1/queries?wait=15s", `{"id":"w-1","sql":"SELECT 1","tenant":"t"}`) }()
+	done := b.post("/v1/queries?wait=15s", `{"id":"w-1","sql":"SELECT 1","tenant":"t"}`)
 	b.eventually(func() bool { return b.do("GET", "/v1/tasks/w-1", "").status == 200 }, "taken in")
 	b.decide("w-1", 1)
 	b.attempt("w-1", 1, 1, "running")
@@ -145,8 +140,7 @@ func TestWait(t *testing.T) {
 
 func TestWaitingIsBounded(t *testing.T) {
 	b := start(t, withTopics(t), func(c *intake.Config) { c.HTTP.MaxWaiting = 1 })
-	first := make(chan answer, 1)
-	go func() { first <- b.do("POST", "/v1/queries?wait=20s", `{"id":"w-1","sql":"SELECT 1","tenant":"t"}`) }()
+	first := b.post("/v1/queries?wait=20s", `{"id":"w-1","sql":"SELECT 1","tenant":"t"}`)
 	b.eventually(func() bool { return b.do("GET", "/v1/tasks/w-1", "").status == 200 }, "waits")
 	a := b.do("POST", "/v1/queries?wait=20s", `{"id":"w-2","sql":"SELECT 1","tenant":"t"}`)
 	require.Equal(t, 429, a.status)
@@ -158,8 +152,7 @@ func TestWaitingIsBounded(t *testing.T) {
 
 func TestStoppingAnswersWhoWaits(t *testing.T) {
 	b := start(t, withTopics(t), nil)
-	first := make(chan answer, 1)
-	go func() { first <- b.do("POST", "/v1/queries?wait=20s", `{"id":"w-1","sql":"SELECT 1","tenant":"t"}`) }()
+	first := b.post("/v1/queries?wait=20s", `{"id":"w-1","sql":"SELECT 1","tenant":"t"}`)
 	b.eventually(func() bool { return b.do("GET", "/v1/tasks/w-1", "").status == 200 }, "waits")
 	require.NoError(t, b.app.Stop(t.Context()))
 	require.Equal(t, 202, (<-first).status)

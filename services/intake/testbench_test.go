@@ -121,12 +121,34 @@ func (b *bench) request(method, path, body string, headers ...string) *http.Requ
 
 func (b *bench) do(method, path, body string, headers ...string) answer {
 	b.t.Helper()
-	resp, err := b.client.Do(b.request(method, path, body, headers...))
+	a, err := b.try(b.request(method, path, body, headers...))
 	require.NoError(b.t, err)
+	return a
+}
+
+func (b *bench) try(req *http.Request) (answer, error) {
+	resp, err := b.client.Do(req)
+	if err != nil {
+		return answer{}, err
+	}
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
-	require.NoError(b.t, err)
-	return answer{t: b.t, status: resp.StatusCode, header: resp.Header, body: data}
+	return answer{t: b.t, status: resp.StatusCode, header: resp.Header, body: data}, err
+}
+
+// post sends a request in the background. An error of the connection comes as an answer without a status: the test's own
+// goroutine is the one that may fail it.
+func (b *bench) post(path, body string, headers ...string) <-chan answer {
+	b.t.Helper()
+	req, done := b.request("POST", path, body, headers...), make(chan answer, 1)
+	go func() {
+		a, err := b.try(req)
+		if err != nil {
+			a = answer{t: b.t, body: []byte(err.Error())}
+		}
+		done <- a
+	}()
+	return done
 }
 
 // submit sends a request that must be taken in, and returns its task id.
