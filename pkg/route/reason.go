@@ -7,6 +7,8 @@ import (
 	"github.com/pointsman/pointsman/pkg/event"
 )
 
+//go:generate go test . -run TestReasonsPage -update
+
 // Code is the code of a reason. The list is closed: dashboards and agents may rely on it.
 type Code string
 
