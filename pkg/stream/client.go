@@ -83,7 +83,7 @@ func NewClient(c Config, d Deps, role string, more ...kgo.Opt) (*kgo.Client, err
 		kgo.DisableClientMetrics(),
 	}
 	if d.Log != nil {
-		opts = append(opts, kgo.WithLogger(kslog.New(d.Log)))
+		opts = append(opts, kgo.WithLogger(kslog.New(slog.New(quiet{d.Log.Handler()}))))
 	}
 	if d.Dialer != nil {
 		opts = append(opts, kgo.Dialer(d.Dialer))
