@@ -1,14 +1,19 @@
 package executor_test
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/query"
+	"github.com/pointsman/pointsman/pkg/stream"
 	"github.com/pointsman/pointsman/services/executor"
 )
 
@@ -35,6 +40,7 @@ func TestChaos(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
+	b.answerReroutes()
 	kinds := []string{"FAST", "SLOW", "WRONG", "INSERT", "BIG"}
 	live := []*proc{b.start(), b.start()}
 	const n = 120
@@ -46,7 +52,11 @@ func TestChaos(t *testing.T) {
 			continue
 		}
 		k := r.IntN(len(live))
-		switch p := live[k]; r.IntN(3) {
+		switch p := live[k]; r.IntN(4) {
+		case 3: // an engine that can't be reached for a while; what runs there goes on
+			s := b.servers[[]string{interactive, batch}[r.IntN(2)]]
+			s.setDown(true)
+			time.AfterFunc(500*time.Millisecond, func() { s.setDown(false) })
 		case 0:
 			p.crash()
 			live[k] = b.start()
@@ -76,6 +86,42 @@ func TestChaos(t *testing.T) {
 			require.Equal(t, event.Succeeded, o.Status, "%s %s: %+v", id, sql, o.Failure)
 		}
 	}
+}
+
+// answerReroutes is a router that sends every Task that failed to the other cluster.
+func (b *bench) answerReroutes() {
+	cl := b.broker.Client(b.t, kgo.ConsumeTopics(event.TopicAttempts), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	done := make(chan struct{})
+	ctx, cancel := context.WithCancel(context.Background())
+	b.t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	go func() {
+		defer close(done)
+		for {
+			fetches := cl.PollFetches(ctx)
+			if ctx.Err() != nil {
+				return
+			}
+			fetches.EachRecord(func(rec *kgo.Record) {
+				var a event.Attempt
+				if json.Unmarshal(rec.Value, &a) != nil || a.Remedy != event.RemedyReroute {
+					return
+				}
+				d := *a.Decision
+				d.Attempt, d.DecisionID = a.Number+1, query.AttemptID(a.TaskID, a.Number+1)
+				d.Cluster, d.Fallbacks = interactive, nil
+				if a.Cluster == interactive {
+					d.Cluster = batch
+				}
+				data, err := event.Marshal(d)
+				if err == nil {
+					_ = b.producer.Send(ctx, stream.Message{Topic: event.TopicDecisions, Key: d.TaskID, Type: d.Type(), ID: d.DecisionID, Data: data})
+				}
+			})
+		}
+	}()
 }
 
 // runs is 1 for a write that never reached an engine, and counts what reached one under a later number.

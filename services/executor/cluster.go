@@ -69,7 +69,8 @@ func (c EngineConfig) clickhouse() (clickhouse.Config, error) {
 	}
 	out := clickhouse.Config{
 		Name: c.Name, Addrs: strings.Split(hosts, ","), User: c.User, Password: c.Password.Reveal(), Database: c.Database,
-		Queries: c.Slots, Canary: c.Canary,
+		// Queries that were let go keep their connections until they are over, and must not keep others waiting.
+		Queries: 2*c.Slots + 4, Canary: c.Canary,
 	}
 	for _, addr := range out.Addrs {
 		_, port, err := net.SplitHostPort(addr)

@@ -138,6 +138,31 @@ func TestCrashAroundAReroute(t *testing.T) {
 	}
 }
 
+// TestCrashWhileARerouteRuns kills an executor whose second attempt came from a decision of its own.
+func TestCrashWhileARerouteRuns(t *testing.T) {
+	b := newBench(t, 1)
+	b.servers[interactive].setDown(true)
+	b.servers[batch].on("LONG", behaviour{hold: make(chan struct{})})
+	a := b.start()
+	b.decide(b.route("t1", "LONG"))
+	b.change("t1/1", "failed")
+	b.decide(b.route("t1", "LONG", func(d *event.RouteDecision) {
+		d.DecisionID, d.Attempt, d.Cluster, d.Rule, d.Fallbacks = "t1/2", 2, batch, "second", nil
+	}))
+	b.change("t1/2", "running")
+	a.crash()
+	b.servers[batch].on("LONG", behaviour{rows: 1})
+	b.start()
+	o := b.outcome("t1")
+	require.Equal(t, event.Succeeded, o.Status)
+	require.Equal(t, 3, o.Attempts)
+	require.Equal(t, batch, o.Cluster)
+	require.Equal(t, "second", o.Rule)
+	require.True(t, o.Rerouted)
+	b.committed()
+	b.once()
+}
+
 // TestCrashAfterAFailover kills an executor that has decided to move on, before it claimed the next attempt.
 func TestCrashAfterAFailover(t *testing.T) {
 	b := newBench(t, 1)

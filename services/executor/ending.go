@@ -49,6 +49,7 @@ func (y *try) writeEnd(ctx context.Context) error {
 // conclude says whether the Task ends with this attempt, or what follows it.
 func (y *try) conclude(ctx context.Context) (*event.Outcome, *ending) {
 	now := time.Now().UTC().Truncate(time.Millisecond)
+	y.t.govern(y.number)
 	switch y.state {
 	case attempt.Succeeded:
 		o := y.t.outcome(event.Succeeded, y)

@@ -18,9 +18,6 @@ func (t *task) restore(ctx context.Context, known ledger.Task) (open *ledger.Att
 	for i := range attempts {
 		a := &attempts[i]
 		m := tried{number: a.Number, claimed: a.Claim != nil}
-		if d, ok := t.decisionFor(a.Number); ok {
-			t.current, t.fallbacks = d, d.Fallbacks
-		}
 		if a.Claim != nil {
 			note, err := decodeNote[claimNote](a.Claim.Payload)
 			if err != nil {

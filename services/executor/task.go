@@ -114,6 +114,19 @@ func (t *task) decisionFor(number int) (event.RouteDecision, bool) {
 	return d, ok
 }
 
+// govern makes the newest decision up to an attempt's number the one that its events and its Outcome tell of. After a take-over
+// it may come behind the attempt that it led to.
+func (t *task) govern(number int) {
+	t.p.mu.Lock()
+	defer t.p.mu.Unlock()
+	best := t.first.Attempt
+	for n, d := range t.next {
+		if n > best && n <= number && d.Kind == event.Route {
+			best, t.current = n, d
+		}
+	}
+}
+
 func (t *task) cancelWish() *event.Cancel {
 	t.p.mu.Lock()
 	defer t.p.mu.Unlock()

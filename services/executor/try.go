@@ -61,6 +61,7 @@ type times struct {
 
 func (t *task) newTry(s step) *try {
 	id := query.AttemptID(t.id, s.number)
+	t.govern(s.number)
 	return &try{
 		t: t, p: t.p, number: s.number, id: id, target: s.target, cluster: t.p.app.clusters[s.target.Cluster],
 		log:   t.log.With(telemetry.KeyAttempt, id, telemetry.KeyCluster, s.target.Cluster),
