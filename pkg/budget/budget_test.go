@@ -18,7 +18,8 @@ var (
 	key = budget.SessionKey{Tenant: "support", Session: "s1"}
 )
 
-func p(n int64) *int64 { return &n }
+//go:fix inline
+func p(n int64) *int64 { return new(n) }
 
 func TestReserveAndSettle(t *testing.T) {
 	b := budget.NewBook()

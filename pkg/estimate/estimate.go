@@ -57,8 +57,10 @@ func Execution(pool Prior, prof profile.Profile, found bool, bytes signal.Value,
 		}
 		// The standard error of the median adds to the spread while the sample is small.
 		sigma = math.Sqrt(sigma*sigma + 0.5/float64(prof.Successes))
-		return Time{Mu: math.Log(p50), Sigma: sigma, Known: true,
-			Evidence: event.Evidence{Level: FromFingerprint, N: prof.Successes, Window: prof.Window}}
+		return Time{
+			Mu: math.Log(p50), Sigma: sigma, Known: true,
+			Evidence: event.Evidence{Level: FromFingerprint, N: prof.Successes, Window: prof.Window},
+		}
 	}
 	start := float64(pool.Startup.Milliseconds())
 	n, ok := bytes.Last()

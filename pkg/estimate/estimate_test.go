@@ -17,7 +17,8 @@ var (
 	now  = time.Date(2026, 11, 30, 9, 15, 0, 0, time.UTC)
 )
 
-func f(v float64) *float64 { return &v }
+//go:fix inline
+func f(v float64) *float64 { return new(v) }
 
 func TestHistoryLeadsWhenThereIsEnough(t *testing.T) {
 	prof := profile.Profile{Successes: 40, Runs: 41, ExecMsP50: f(200), ExecMsP95: f(400), Window: "7d"}

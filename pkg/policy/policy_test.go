@@ -87,7 +87,7 @@ thresholds:
 bogus: 1
 `))
 	var faults policy.FaultList
-	require.True(t, errors.As(err, &faults))
+	require.ErrorAs(t, err, &faults)
 	var got []string
 	for _, f := range faults {
 		got = append(got, f.String())

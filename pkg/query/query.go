@@ -5,6 +5,7 @@ package query
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -133,12 +134,7 @@ func (t Task) Key() string {
 
 // HasTag reports whether the Task carries the tag.
 func (t Task) HasTag(tag string) bool {
-	for _, have := range t.Tags {
-		if have == tag {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(t.Tags, tag)
 }
 
 func seconds(s *float64, def time.Duration) time.Duration {

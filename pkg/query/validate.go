@@ -67,9 +67,18 @@ func (t Task) Validate(l Limits) error {
 		bad("tenant", "is missing")
 	}
 	for _, f := range []struct{ name, value string }{
-		{"tenant", t.Tenant}, {"user", t.User}, {"dataset", t.Dataset}, {"queryType", t.QueryType}, {"dialect", t.Dialect},
-		{"catalog", t.Catalog}, {"schema", t.Schema}, {"resourceHint", t.ResourceHint}, {"engineHint", t.EngineHint},
-		{"idempotencyKey", t.IdempotencyKey}, {"session.id", t.SessionID()}, {"session.class", string(t.SessionClass())},
+		{"tenant", t.Tenant},
+		{"user", t.User},
+		{"dataset", t.Dataset},
+		{"queryType", t.QueryType},
+		{"dialect", t.Dialect},
+		{"catalog", t.Catalog},
+		{"schema", t.Schema},
+		{"resourceHint", t.ResourceHint},
+		{"engineHint", t.EngineHint},
+		{"idempotencyKey", t.IdempotencyKey},
+		{"session.id", t.SessionID()},
+		{"session.class", string(t.SessionClass())},
 	} {
 		if len(f.value) > maxNameBytes || !utf8.ValidString(f.value) || strings.ContainsAny(f.value, "\x00\n\r") {
 			bad(f.name, "must be at most %d bytes of valid UTF-8 on one line", maxNameBytes)
@@ -128,16 +137,14 @@ func ValidID(id string) bool {
 
 // DescribeJSONError turns a decoding error into a sentence that names the field and the type that is expected.
 func DescribeJSONError(err error) string {
-	var typeErr *json.UnmarshalTypeError
-	if errors.As(err, &typeErr) {
+	if typeErr, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		field := typeErr.Field
 		if field == "" {
 			field = "the document"
 		}
 		return fmt.Sprintf("%s: a JSON %s was given where %s is expected", field, typeErr.Value, jsonKind(typeErr.Type.Kind().String()))
 	}
-	var syntaxErr *json.SyntaxError
-	if errors.As(err, &syntaxErr) {
+	if syntaxErr, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Sprintf("not JSON: %s at byte %d", syntaxErr.Error(), syntaxErr.Offset)
 	}
 	if errors.Is(err, ErrNotObject) {

@@ -108,7 +108,8 @@ func agent(used budget.Usage, admitted bool) func(*route.Input) {
 	}
 }
 
-func f(v float64) *float64 { return &v }
+//go:fix inline
+func f(v float64) *float64 { return new(v) }
 
 func TestDecide(t *testing.T) {
 	killed := history(profile.Profile{Key: profile.Key{Cluster: "interactive"}, Runs: 1, MemoryKills: 1})
@@ -212,11 +213,15 @@ rules:
 		return profile.Key{Fingerprint: "pm1-orders", Engine: engine, Cluster: cluster}
 	}
 	in := route.Input{
-		Task: query.Task{ID: "orders-1", Dataset: "orders", QueryType: "aggregation", SQL: "SELECT channel, SUM(payment_amount) FROM orders GROUP BY channel",
-			Tenant: "tenant_a", User: "user_1001", SLASeconds: &sla, SubmittedAt: &at},
+		Task: query.Task{
+			ID: "orders-1", Dataset: "orders", QueryType: "aggregation", SQL: "SELECT channel, SUM(payment_amount) FROM orders GROUP BY channel",
+			Tenant: "tenant_a", User: "user_1001", SLASeconds: &sla, SubmittedAt: &at,
+		},
 		Attempt: 1, Fingerprint: "pm1-orders", Policy: p, Now: now,
-		Shape: shape.Shape{Statement: shape.Select, ReadOnly: true, Source: shape.FromTokens, JoinTables: 1, GroupBy: true,
-			Tables: []shape.Table{{Name: "orders"}}},
+		Shape: shape.Shape{
+			Statement: shape.Select, ReadOnly: true, Source: shape.FromTokens, JoinTables: 1, GroupBy: true,
+			Tables: []shape.Table{{Name: "orders"}},
+		},
 		Estimates: map[string]signal.Value{route.ScanBytes: signal.Of(5e9, signal.Bytes, "catalog", now)},
 		History: profile.Lookup{Asked: true, Found: map[profile.Key]profile.Profile{
 			key("trino", "interactive-a"): {Key: key("trino", "interactive-a"), Window: "7d", Runs: 1000, Successes: 1000, Tasks: 1000, Hits: 980, ExecMsP50: f(4000), ExecMsP95: f(6000)},

@@ -19,7 +19,7 @@ import (
 // drawn varies everything a decision depends on.
 func drawn(t *rapid.T, tb testing.TB) route.Input {
 	in := input(tb)
-	in.Task.SLASeconds = f(rapid.Float64Range(0.1, 100).Draw(t, "sla"))
+	in.Task.SLASeconds = new(rapid.Float64Range(0.1, 100).Draw(t, "sla"))
 	if rapid.Bool().Draw(t, "bytesKnown") {
 		in.Estimates[route.ScanBytes] = signal.Of(rapid.Float64Range(0, 1e12).Draw(t, "bytes"), signal.Bytes, "catalog", now)
 	} else {
@@ -39,7 +39,7 @@ func drawn(t *rapid.T, tb testing.TB) route.Input {
 			p := profile.Profile{Key: profile.Key{Cluster: c}, Runs: rapid.Int64Range(1, 50).Draw(t, c+"runs")}
 			p.Successes = rapid.Int64Range(0, p.Runs).Draw(t, c+"ok")
 			p.MemoryKills = rapid.Int64Range(0, p.Runs-p.Successes).Draw(t, c+"kills")
-			p.ExecMsP50 = f(rapid.Float64Range(1, 1e5).Draw(t, c+"p50"))
+			p.ExecMsP50 = new(rapid.Float64Range(1, 1e5).Draw(t, c+"p50"))
 			history(p)(&in)
 		}
 		if rapid.IntRange(0, 3).Draw(t, c+"out") == 0 {
@@ -139,5 +139,5 @@ func TestReasonsPage(t *testing.T) {
 	}
 	want, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Equal(t, b.String(), string(want), "run `go test ./pkg/route -update`")
+	require.Equal(t, string(want), b.String(), "run `go test ./pkg/route -update`")
 }

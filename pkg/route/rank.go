@@ -207,8 +207,7 @@ func factorReason(in *Input, code Code, winner, loser *candidate) event.Reason {
 
 // flip is the smallest single change of the loser that would have put it level with the winner in the deciding factor.
 func flip(in *Input, code Code, winner, loser *candidate) string {
-	switch code {
-	case SLAProbability:
+	if code == SLAProbability {
 		if loser.parts.pHitNoWait > loser.parts.pHit && loser.parts.pHitNoWait >= in.Policy.Thresholds.SLATarget {
 			return loser.Cluster + " would do with a queue below " + ms(waitAllowed(in, loser)) + " ms"
 		}
@@ -217,10 +216,9 @@ func flip(in *Input, code Code, winner, loser *candidate) string {
 		}
 		need := loser.parts.wait + loser.parts.acquire + loser.parts.exec.Quantile(z90)
 		return loser.Cluster + " would do with an SLA of " + ms(need+float64(in.sla().Milliseconds())-in.slaLeftMs()) + " ms"
-	case LowerCost:
-		if loser.parts.cost > 0 {
-			return loser.Cluster + " would do at " + decimal(winner.parts.cost/loser.parts.cost*loser.pool.CostPerSecond) + " a second"
-		}
+	}
+	if code == LowerCost && loser.parts.cost > 0 {
+		return loser.Cluster + " would do at " + decimal(winner.parts.cost/loser.parts.cost*loser.pool.CostPerSecond) + " a second"
 	}
 	return ""
 }

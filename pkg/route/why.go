@@ -76,6 +76,7 @@ func unknown(in *Input) []string {
 				out = append(out, p.Name+" "+string(name))
 			case signal.Stale:
 				out = append(out, p.Name+" "+string(name)+" (stale)")
+			case signal.Known:
 			}
 		}
 	}

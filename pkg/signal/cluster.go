@@ -1,6 +1,9 @@
 package signal
 
-import "time"
+import (
+	"maps"
+	"time"
+)
 
 // Name is the name of a fact about a cluster.
 type Name string
@@ -82,9 +85,7 @@ func (s Snapshot) Clone() Snapshot {
 	out := make(Snapshot, len(s))
 	for cluster, facts := range s {
 		c := make(map[Name]Value, len(facts))
-		for name, v := range facts {
-			c[name] = v
-		}
+		maps.Copy(c, facts)
 		out[cluster] = c
 	}
 	return out

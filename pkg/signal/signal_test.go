@@ -35,7 +35,8 @@ func TestAbsentStaleAndZeroAreThreeThings(t *testing.T) {
 
 func TestJSONRoundTrip(t *testing.T) {
 	for _, v := range []signal.Value{
-		{}, signal.Missing("engine"), signal.Of(0, signal.Count, "engine", at), signal.Of(1.5, signal.Millis, "history", at),
+		{},
+		signal.Missing("engine"), signal.Of(0, signal.Count, "engine", at), signal.Of(1.5, signal.Millis, "history", at),
 		signal.Of(3, signal.Count, "engine", at).Aged(at.Add(time.Hour), time.Second),
 	} {
 		data, err := json.Marshal(v)

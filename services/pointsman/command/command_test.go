@@ -83,10 +83,10 @@ func TestExplainAsksTheFrontDoor(t *testing.T) {
 func TestTopicsAndDeadLetters(t *testing.T) {
 	b := streamtest.Start(t)
 	at := "--brokers=" + b.Config.Brokers[0]
-	code, out, stderr := run("topics", at, "diff")
+	code, out, _ := run("topics", at, "diff")
 	require.Equal(t, 1, code, out)
 	require.Contains(t, out, "requests")
-	code, out, stderr = run("topics", at, "apply")
+	code, _, stderr := run("topics", at, "apply")
 	require.Zero(t, code, stderr)
 	code, out, stderr = run("topics", at, "diff")
 	require.Zero(t, code, out+stderr)

@@ -145,6 +145,7 @@ func (b *board) summary() Summary {
 			s.Rejected++
 		case event.Expired:
 			s.Expired++
+		case event.Cancelled: // nobody cancels in the demo; it would show as a difference of the sums
 		}
 	}
 	return s

@@ -40,7 +40,7 @@ func TestPoolsDifferInPhysics(t *testing.T) {
 	require.EqualValues(t, 25, n)
 	err = interactive.QueryRow(t.Context(), wide).Scan(&n)
 	var exception *clickhouse.Exception
-	require.True(t, errors.As(err, &exception), "%v", err)
+	require.ErrorAs(t, err, &exception, "%v", err)
 	require.EqualValues(t, 241, exception.Code)
 
 	require.False(t, p.Batch.Alive(), "batch sleeps until somebody asks for it")
