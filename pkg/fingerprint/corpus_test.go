@@ -2,7 +2,9 @@ package fingerprint_test
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
+	"flag"
 	"os"
 	"strings"
 	"testing"
@@ -36,6 +38,63 @@ func corpus(t testing.TB) []corpusCase {
 	}
 	require.Len(t, cases, 152)
 	return cases
+}
+
+var update = flag.Bool("update", false, "write the golden identities anew, when the version of the rules has changed")
+
+type goldenCase struct {
+	Dialect   string `json:"dialect"`
+	SQL       string `json:"sql"`
+	Canonical string `json:"canonical"`
+	ID        string `json:"id"`
+}
+
+// TestGoldenIdentities keeps canonical texts and identities as they are under one version of the rules: they are stored.
+func TestGoldenIdentities(t *testing.T) {
+	const path = "../../test/corpus/fingerprint/golden.jsonl"
+	if *update {
+		writeGolden(t, path)
+	}
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	seen := 0
+	for line := range strings.Lines(string(raw)) {
+		var g goldenCase
+		require.NoError(t, json.Unmarshal([]byte(line), &g))
+		d, err := fingerprint.ParseDialect(g.Dialect)
+		require.NoError(t, err)
+		got := fingerprint.New(g.SQL, d)
+		require.Equal(t, g.Canonical, got.Canonical, "%s: %s", g.Dialect, g.SQL)
+		require.Equal(t, g.ID, got.ID.String())
+		seen++
+	}
+	require.Greater(t, seen, 300)
+}
+
+func writeGolden(t *testing.T, path string) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	add := func(sql, dialect string) {
+		d, err := fingerprint.ParseDialect(dialect)
+		require.NoError(t, err)
+		got := fingerprint.New(sql, d)
+		require.NoError(t, enc.Encode(goldenCase{dialect, sql, got.Canonical, got.ID.String()}))
+	}
+	add("", "mysql")
+	add("-- only a comment", "trino")
+	for _, c := range corpus(t) {
+		add(c.SQL, c.Dialect)
+		if c.OtherSQL != "" {
+			add(c.OtherSQL, c.Dialect)
+		}
+	}
+	for _, s := range group(traffic(t), "no-list") {
+		if len(s.SQL) < 1000 {
+			add(s.SQL, s.Dialect)
+		}
+	}
+	require.NoError(t, os.WriteFile(path, out.Bytes(), 0o644))
 }
 
 func TestCorpusRelations(t *testing.T) {

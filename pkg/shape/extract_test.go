@@ -71,3 +71,17 @@ func FuzzExtract(f *testing.F) {
 		holds(t, strings.ToValidUTF8(sql, "?"), lex.Dialect(d%uint8(len(lex.Dialects()))))
 	})
 }
+
+// A write behind other statements, or behind the rows of COPY, is still a write.
+func TestLaterStatementsCount(t *testing.T) {
+	for _, sql := range []string{
+		"SELECT 1; DELETE FROM t", "SET a = 1; TRUNCATE t", "EXPLAIN SELECT 1; DROP TABLE t", "DELETE FROM t; EXPLAIN SELECT 1",
+		"SELECT 1;; ; INSERT INTO t VALUES (1)", "COPY u TO STDOUT; UPDATE t SET a = 1",
+	} {
+		s := shape.Of(sql, lex.Postgres)
+		require.False(t, s.ReadOnly, sql)
+		require.Contains(t, shape.Names(s.WriteTables), "t", sql)
+	}
+	s := shape.Of("COPY u FROM STDIN;\nx;y\n\\.\nDELETE FROM t", lex.Postgres)
+	require.Equal(t, []string{"u", "t"}, shape.Names(s.WriteTables))
+}

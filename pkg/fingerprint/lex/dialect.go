@@ -53,6 +53,7 @@ const (
 	ruleRawString                     // r'x' knows no escape
 	ruleGuess                         // unknown dialect: quotes and escapes are guessed
 	rulePipesOr                       // || is OR
+	ruleNamedDollar                   // $name is a parameter
 )
 
 const mysqlRules = ruleBackslash | ruleDoubleString | ruleHash | ruleVersioned | ruleDashBlank | ruleDigitName |
@@ -81,7 +82,7 @@ var dialects = [dialectCount]dialectInfo{
 	ClickHouse: {"clickhouse", "clickhouse", ruleBackslash | ruleHash | ruleNested | ruleDollar | ruleCaseBare | ruleCaseQuoted | ruleInlineData | ruleBraceParam},
 	Dremio:     {"dremio", "ansi", 0},
 	ANSI:       {"ansi", "ansi", 0},
-	DuckDB:     {"duckdb", "duckdb", ruleNested | ruleDollar},
+	DuckDB:     {"duckdb", "duckdb", ruleNested | ruleDollar | ruleNamedDollar},
 }
 
 // dialectAliases are the spellings that producers use for a dialect beside its own name.

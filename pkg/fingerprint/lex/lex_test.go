@@ -13,7 +13,7 @@ import (
 var pieces = []string{
 	"select", "SELECT ", " from ", "where", "and", "or", "in", "IN (", "not", "is", "null", "true", "values", "VALUES (", "group by", "order by",
 	"by", "limit", "offset", "case", "when", "then", "end", "cast(", "as", "try_cast", "over", "partition by", "create table", "insert into",
-	"set", "SET a=", "format", "FORMAT x ", "with", "rollup(", "grouping sets", "date", "interval", "update", "delete", "explain", "alter",
+	"set", "SET a=", "copy", "COPY t FROM STDIN;", "\n\\.", "$n", "format", "FORMAT x ", "with", "rollup(", "grouping sets", "date", "interval", "update", "delete", "explain", "alter",
 	"a", "b1", "t.x", "Tbl", "`q`", "`a``b`", "\"Q\"", "\"a\"\"b\"", "\"from\"", "`in`", "59901_x", "1_000", "x$y", "表", "_utf8", "e", "x", "n", "r", "u&",
 	"1", "2", "-3", "+4", "1.5", ".5", "1e5", "0x1F", "10L", "12345", "123456", "'s'", "'it''s'", "'a\\'", "'\\''", "\"s\"", "E'x'", "x'ff'", "$1", "?", ":n", "{p:UInt8}",
 	"$$b$$", "$t$b$t$", "${v}", "@v", "@@g.v", "(", ")", "[", "]", "{", "}", ",", ",", ".", ";", "+", "-", "--", "-- c\n", "# c\n", "#", "/*", "*/", "/* c */", "/*! 1 */",
@@ -61,4 +61,20 @@ func FuzzLex(f *testing.F) {
 		f.Add(p+pieces[(i*7)%len(pieces)]+" "+pieces[(i*13)%len(pieces)], uint8(i))
 	}
 	f.Fuzz(func(t *testing.T, s string, d uint8) { check(t, s, Dialect(d%uint8(dialectCount))) })
+}
+
+func TestRowsOfCopyAreOneValue(t *testing.T) {
+	for in, want := range map[string]string{
+		"COPY t (a) FROM stdin;\n1\tsecret\n2\tmore\n\\.\n": "copy t(a) from stdin; $1",
+		"COPY t FROM STDIN;":                                     "copy t from stdin",
+		"COPY t FROM STDIN; DELETE FROM u":                       "copy t from stdin; delete from u",
+		"COPY t FROM STDIN;\n\\.\nSELECT 1":                      "copy t from stdin; select $1",
+		"COPY t FROM STDIN;\na;b\n\\.\nDELETE FROM u":            "copy t from stdin; $1; delete from u",
+		"COPY t FROM STDIN;\nsecret":                             "copy t from stdin; $1",
+		"COPY t FROM 'stdin'; SELECT 1":                          "copy t from $1; select $2",
+		"COPY t FROM STDIN WITH (FORMAT csv);\na,secret\n\\.\n;": "copy t from stdin with (format csv); $1",
+	} {
+		got, _ := Canonical(nil, in, Postgres)
+		require.Equal(t, want, string(got))
+	}
 }

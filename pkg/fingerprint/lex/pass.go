@@ -67,6 +67,7 @@ type pass struct {
 	withDepth  int
 	typeNext   bool
 	sawSelect  bool
+	copyIn     bool // rows follow the statement: COPY .. FROM STDIN
 	flat       bool // block comments stopped nesting: one of them never ended
 	odd        int  // literals that end where a word begins
 	guessed    uint8

@@ -1,5 +1,7 @@
 package lex
 
+import "strings"
+
 // scan is the loop over the text.
 func (p *pass) scan() {
 	s := p.s
@@ -45,6 +47,9 @@ func (p *pass) scan() {
 		case cSemi:
 			p.semi(i)
 			i++
+			if p.copyIn {
+				i = p.copied(i)
+			}
 		case cDollar:
 			i = p.dollar(i)
 		case cBracket:
@@ -57,6 +62,30 @@ func (p *pass) scan() {
 		}
 	}
 	p.finish()
+}
+
+// copied takes the rows behind COPY .. FROM STDIN, which a dump ends with a line of a backslash and a dot, as one value.
+func (p *pass) copied(i int) int {
+	p.copyIn = false
+	s := p.s
+	start := i
+	for start < len(s) && (s[start] == ' ' || s[start] == '\r') {
+		start++
+	}
+	if start >= len(s) || s[start] != '\n' {
+		return i // what follows on the line is a statement
+	}
+	end, next := len(s), len(s)
+	if k := strings.Index(s[start:], "\n\\."); k >= 0 {
+		end, next = start+k, start+k+3
+	}
+	if start = skipBlanks(s, start); start >= end {
+		return next
+	}
+	p.res.Flags |= HasInlineData
+	p.literal(start, end, Opaque)
+	p.semi(p.semiAt) // the rows are over: a statement may follow
+	return next
 }
 
 // dot is either part of a name or the start of a number.
@@ -154,6 +183,11 @@ func (p *pass) dollar(i int) int {
 		j = i + 1
 	}
 	if j < len(s) && inName[s[j]] && s[j] != '$' || p.rules&ruleDoubleString != 0 {
+		if p.rules&ruleNamedDollar != 0 && !endsOperand[p.prev] {
+			end := nameEnd(s, j)
+			p.literal(i, end, Param)
+			return end
+		}
 		return p.bare(i)
 	}
 	p.op(i, i+1, pOp)

@@ -34,15 +34,46 @@ func (p *pass) bare(i int) int {
 			kw = NoWord
 		}
 	}
+	if p.rules&ruleCaseBare != 0 && !foldsAlways[kw] {
+		w1, w2 = raw1, raw2
+	}
 	if kw != NoWord {
 		return p.keyword(i, j, w1, w2, kw)
 	}
-	if p.rules&ruleCaseBare != 0 {
-		w1, w2 = raw1, raw2
+	if s[i] == '_' && n <= 8 && p.rules&ruleIntroducer != 0 && j < len(s) && class[s[j]] == cSpace {
+		if q := p.peek(j); q < len(s) && s[q] == '\'' && charsets[w1] {
+			return p.text(i, q, '\'', p.rules&ruleBackslash != 0)
+		}
 	}
 	p.name(i, j, w1, w2)
 	return j
 }
+
+// charsets are the character sets that MySQL takes in front of a string with a blank between; without a blank any will do.
+var charsets = func() map[uint64]bool {
+	m := map[uint64]bool{}
+	for _, name := range []string{"_utf8", "_utf8mb4", "_utf8mb3", "_binary", "_latin1", "_ascii", "_ucs2", "_utf16", "_utf32", "_gbk", "_gb2312", "_gb18030", "_big5"} {
+		m[load8(name, 0, len(name))] = true
+	}
+	return m
+}()
+
+// foldsAlways are the keywords whose case does not matter even where names are case-sensitive: those that cannot be names.
+// Any other may be the name of a column, and then its case counts.
+var foldsAlways = func() (t [wordCount]bool) {
+	for w := NoWord + 1; w < wordCount; w++ {
+		t[w] = words[w].flags&(expects|clause) != 0
+	}
+	for _, w := range []Word{
+		KwEnd, KwNull, KwTrue, KwFalse, KwUsing, KwJoin, KwInner, KwLeft, KwRight, KwFull, KwCross, KwOuter, KwSemi, KwAnti, KwOrder, KwGroup,
+		KwPartition, KwAny, KwInsert, KwUpdate, KwDelete, KwCreate, KwAlter, KwDrop, KwTruncate, KwShow, KwDescribe, KwDesc, KwAsc, KwExplain,
+		KwOver, KwTable, KwView, KwCast, KwFinal, KwGlobal, KwAsof, KwArray, KwMaterialized, KwTemporary, KwIf, KwOptimize, KwRename, KwExchange,
+		KwUse, KwKill, KwGrant, KwRevoke, KwAttach, KwDetach, KwRecursive, KwNulls, KwRollup, KwCube, KwGrouping, KwSets, KwRows, KwRange,
+	} {
+		t[w] = true
+	}
+	return t
+}()
 
 // nameAhead says whether a dot follows, so that the word before it is a name whatever it spells.
 func (p *pass) nameAhead(j int) bool {
@@ -68,6 +99,7 @@ func (p *pass) name(i, j int, w1, w2 uint64) {
 		p.verbState = 2
 	}
 	p.typeNext = p.isType(w1)
+	p.copyIn = p.copyIn || p.verb == KwCopy && p.prev == after(KwFrom) && lower8(w1) == stdin
 	p.hashWord(i, j, w1, w2)
 	p.tokens++
 	if p.out != nil {
@@ -75,6 +107,8 @@ func (p *pass) name(i, j int, w1, w2 uint64) {
 	}
 	p.prev = pName
 }
+
+var stdin = load8("stdin", 0, 5)
 
 // isType says whether the word that comes now names a type, so that integers in its brackets stay. w holds the folded
 // start of the word.
@@ -132,7 +166,7 @@ func (o *output) word(p *pass, i, j int, kw Word) {
 		}
 		o.digitName(p.s[i])
 		o.gap(p, Bare, code)
-		o.canon = appendName(o.canon, p.s[i:j], kw != NoWord || p.rules&ruleCaseBare == 0)
+		o.canon = appendName(o.canon, p.s[i:j], p.rules&ruleCaseBare == 0 || foldsAlways[kw])
 	}
 }
 
