@@ -107,10 +107,6 @@ func (b *Binding) Predicates(sql string) []Predicate {
 	if len(b.t.preds) == 0 {
 		return nil
 	}
-	type held struct {
-		Predicate
-		refs []int
-	}
 	all := make([]held, 0, len(b.t.preds))
 	for i := range b.t.preds {
 		p := &b.t.preds[i]
@@ -128,15 +124,59 @@ func (b *Binding) Predicates(sql string) []Predicate {
 		}
 	}
 	out := make([]Predicate, 0, len(all))
-	for _, h := range all {
+	for i, h := range all {
 		if len(h.refs) >= b.t.uses[h.Table] {
 			out = append(out, h.Predicate)
+			continue
+		}
+		if p, ok := b.together(all, i); ok {
+			out = append(out, p)
 		}
 	}
 	if len(out) == 0 {
 		return nil
 	}
 	return out
+}
+
+// held is a predicate and the references to its table that it holds for.
+type held struct {
+	Predicate
+	refs []int
+}
+
+// together makes one list of the constants that the references to a table compare a column with, each its own: a row that
+// equals none of them is needed by none. i is the first predicate on that column, so that the list is made once.
+func (b *Binding) together(all []held, i int) (Predicate, bool) {
+	first := all[i].Predicate
+	var refs []int
+	var values []Value
+	for k, h := range all {
+		if h.Table != first.Table || h.Column != first.Column || h.Op != Eq && h.Op != In {
+			continue
+		}
+		if k < i || len(h.refs) >= b.t.uses[h.Table] {
+			return Predicate{}, false
+		}
+		list := h.Value.List()
+		if h.Op == Eq {
+			list = []Value{h.Value}
+		}
+		for _, v := range list {
+			if !slices.ContainsFunc(values, v.Equal) {
+				values = append(values, v)
+			}
+		}
+		for _, ref := range h.refs {
+			if !slices.Contains(refs, ref) {
+				refs = append(refs, ref)
+			}
+		}
+	}
+	if len(refs) < b.t.uses[first.Table] || len(values) > maxFound {
+		return Predicate{}, false
+	}
+	return Predicate{Table: first.Table, Column: first.Column, Op: In, Value: ListValue(values)}, true
 }
 
 func (b *Binding) predicate(sql string, p *predTemplate) (Predicate, bool) {

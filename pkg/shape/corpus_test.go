@@ -32,8 +32,15 @@ type corpusCase struct {
 	Expect   map[string]json.RawMessage `json:"expect"`
 }
 
+// corpus holds the public cases and our own.
 func corpus(t testing.TB) []corpusCase {
-	f, err := os.Open("../../test/corpus/fingerprint/cases.jsonl")
+	cases := readCorpus(t, "../../test/corpus/fingerprint/cases.jsonl")
+	require.Len(t, cases, 152)
+	return append(cases, readCorpus(t, "../../test/corpus/fingerprint/shapes.jsonl")...)
+}
+
+func readCorpus(t testing.TB, path string) []corpusCase {
+	f, err := os.Open(path)
 	require.NoError(t, err)
 	defer f.Close()
 	var cases []corpusCase
@@ -44,7 +51,6 @@ func corpus(t testing.TB) []corpusCase {
 		cases = append(cases, c)
 	}
 	require.NoError(t, lines.Err())
-	require.Len(t, cases, 152)
 	return cases
 }
 
@@ -114,6 +120,24 @@ func checkShape(t *testing.T, c corpusCase, s shape.Shape) {
 			for _, bad := range as[[]corpusPrune](t, raw) {
 				require.False(t, offered(t, s, bad), "%s: %s must not be offered", c.Note, bad)
 			}
+		case "only_prune":
+			wants := as[[]corpusPrune](t, raw)
+			for _, want := range wants {
+				require.True(t, offered(t, s, want), "%s: want %s offered, have %+v", c.SQL, want, s.Prunable)
+			}
+			require.Len(t, s.Prunable, len(wants), "%s: %+v", c.SQL, s.Prunable)
+		case "effect":
+			require.Equal(t, as[string](t, raw), string(s.Effect), c.SQL)
+		case "joins":
+			require.Equal(t, as[int](t, raw), s.Joins.Total(), c.SQL)
+		case "udfs":
+			require.ElementsMatch(t, as[[]string](t, raw), s.UDFs, c.SQL)
+		case "bucket":
+			require.Equal(t, as[string](t, raw), s.Bucket, c.SQL)
+		case "columns":
+			require.Equal(t, as[*int](t, raw), s.OutputColumns, c.SQL)
+		case "subquery_depth":
+			require.Equal(t, as[int](t, raw), s.SubqueryDepth, c.SQL)
 		case "generate", "max_ratio_per_doubling", "append_bytes_hex":
 		default:
 			t.Fatalf("case %s asserts %q, which this test does not know", c.ID, key)

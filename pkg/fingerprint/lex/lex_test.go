@@ -78,3 +78,28 @@ func TestRowsOfCopyAreOneValue(t *testing.T) {
 		require.Equal(t, want, string(got))
 	}
 }
+
+// In a text of unknown dialect double quotes hold what the rest of the text says; without a sign, a value.
+func TestDoubleQuotesOfUnknownDialect(t *testing.T) {
+	for in, want := range map[string]string{
+		`SELECT a FROM u WHERE mail = "jo@example.com"`:                "select a from u where mail = ?",
+		`SELECT a FROM u WHERE mail LIKE "kim" AND b IN ("x", "y")`:    "select a from u where mail like ? and b in (?)",
+		`SELECT "a" FROM "T" WHERE "b" = "c" AND d = 'x'`:              "select a from t where b = c and d = ?",
+		"SELECT `a` FROM t WHERE b = \"c\"":                            "select a from t where b = ?",
+		`SELECT t."a b" FROM t`:                                        "select t.`a b` from t",
+		`ALTER USER u IDENTIFIED BY "p4ss"`:                            "alter user u identified by ?",
+		`SELECT /* x */ count(*) FROM /* y */ "Orders"`:                "select count(*) from orders",
+		`SELECT a FROM t WHERE b = 'C:\' AND c = 'x'`:                  "select a from t where b = ? and c = ?",
+		`SELECT a FROM t WHERE b = 'it\'s' AND c = 'x'`:                "select a from t where b = ? and c = ?",
+		`SELECT a FROM t WHERE x = 1 # user jo@example.com`:            "select a from t where x = ?",
+		`SELECT doc #> '{x}' FROM t`:                                   "select doc #> ? from t",
+		`SELECT /*!40001 SQL_NO_CACHE */ a FROM t /*! user=kim */`:     "select sql_no_cache a from t",
+		`SELECT a /* x /* y */ z */ FROM t`:                            "select a from t",
+		`SELECT a /* x /* y */ FROM t`:                                 "select a from t",
+		"INSERT INTO t FORMAT JSONEachRow {\"a\": \"secret\"}":         "insert into t format jsoneachrow ?",
+		`SELECT a FROM t WHERE id = {id:UInt64} AND b = :b AND c = $1`: "select a from t where id = ? and b = ? and c = ?",
+	} {
+		got, _ := Canonical(nil, in, Auto)
+		require.Equal(t, want, string(got), in)
+	}
+}

@@ -167,6 +167,7 @@ func (p *pass) lookAtDoubles() uint8 {
 	s := p.s
 	guess := doubleString
 	named := false // what was read last says that a name comes
+	var word Word
 	for i := 0; i < len(s); {
 		if next := p.blank(i); next > i {
 			i = next
@@ -177,7 +178,9 @@ func (p *pass) lookAtDoubles() uint8 {
 			return doubleString
 		case cWord:
 			end := nameEnd(s, i)
-			named = namesNext(Lookup(s[i:end]))
+			before := word
+			word = Lookup(s[i:end])
+			named = namesNext(word, before)
 			i = end
 			continue
 		case cQuote:
@@ -185,7 +188,7 @@ func (p *pass) lookAtDoubles() uint8 {
 			named = false
 		case cDouble:
 			end := find(s, i+1, '"', '"')
-			if end < len(s) && (named || p.namedBehind(end+1)) {
+			if end < len(s) && (named && (word != KwSelect || nameEnd(s, i+1) == end) || p.namedBehind(end+1)) {
 				guess = doubleName
 			}
 			i, named = end, false
@@ -218,11 +221,13 @@ func (p *pass) blank(i int) int {
 	return i
 }
 
-// namesNext says that a name comes behind a keyword, and no value.
-func namesNext(w Word) bool {
+// namesNext says that a name comes behind a keyword, and no value: behind BY only if it orders or groups.
+func namesNext(w, before Word) bool {
 	switch w {
-	case KwFrom, KwJoin, KwInto, KwTable, KwUpdate, KwAs, KwSelect, KwBy:
+	case KwFrom, KwJoin, KwInto, KwTable, KwUpdate, KwAs, KwSelect:
 		return true
+	case KwBy:
+		return before == KwOrder || before == KwGroup || before == KwPartition
 	}
 	return false
 }

@@ -48,6 +48,11 @@ func (p *shim) keyword(i int) int {
 				p.refused = true
 			}
 		}
+	case lex.KwUsing:
+		// elsewhere DELETE FROM a USING b reads both; MySQL takes the name for one of the sources
+		if !p.d.MySQLLike() && p.punct(i+1) != '(' {
+			p.refused = true
+		}
 	case lex.KwInterval:
 		// the unit is a word behind; PostgreSQL has it inside
 		if p.tok(i+1).Kind == lex.Literal && p.tok(i+2).Kind != lex.Bare {
