@@ -67,6 +67,10 @@ func (p *parser) suffix(src *Item, i int) int {
 				i = p.indexHint(i + 2)
 			case p.spells(i, "tablet") && p.punct(i+1) == '(':
 				i = p.skip(i + 1)
+			case p.punct(i) == '[':
+				i = p.skip(i) // StarRocks and Doris put hints there
+			case p.spells(i, "at") && (p.word(i+1) == lex.KwBranch || p.word(i+1) == lex.KwTag || p.word(i+1) == lex.KwSnapshot || p.spells(i+1, "commit") || p.spells(i+1, "reference")):
+				i = min(i+3, len(p.toks))
 			case p.op(i) == "@" && p.isName(i+1):
 				i += 2
 			}

@@ -174,24 +174,29 @@ func TestCorpusGrowth(t *testing.T) {
 		require.NoError(t, err)
 		t.Run(c.ID, func(t *testing.T) {
 			g := as[generate](t, raw)
+			bound := as[float64](t, c.Expect["max_ratio_per_doubling"])
 			best := make([]time.Duration, len(g.Sizes))
-			for round := range 5 {
+			worst := 0.0
+			// The lowest of several times says what the text costs; more rounds, until other work on the machine has paused.
+			for round := range 40 {
 				for i, n := range g.Sizes {
 					text := g.Prefix + strings.Repeat(g.Open, n) + g.Core + strings.Repeat(g.Close, n) + g.Suffix
 					start := time.Now()
-					checkShape(t, c, shape.Of(text, d))
+					s := shape.Of(text, d)
 					if took := time.Since(start); round == 0 || took < best[i] {
 						best[i] = took
 					}
+					checkShape(t, c, s)
+				}
+				worst = 0
+				for i := 1; i < len(best); i++ {
+					worst = max(worst, float64(best[i])/float64(best[i-1]))
+				}
+				if round >= 4 && worst <= bound {
+					break
 				}
 			}
-			bound := as[float64](t, c.Expect["max_ratio_per_doubling"])
-			for i := 1; i < len(best); i++ {
-				ratio := float64(best[i]) / float64(best[i-1])
-				if best[i] > 2*time.Millisecond { // below, the clock and the collector say more than the text
-					require.LessOrEqual(t, ratio, bound, "%v", best)
-				}
-			}
+			require.LessOrEqual(t, worst, bound, "%v", best)
 			t.Log(best)
 		})
 	}

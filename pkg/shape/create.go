@@ -85,7 +85,7 @@ func (p *parser) definition(i int, table bool) int {
 			parts, next := p.path(i + 1)
 			b.Writes(TableOf(parts))
 			i = next
-		case w == lex.KwAs && p.isName(i+1) && p.punct(i+2) != '(' && table && !p.spells(i-1, "stored"):
+		case w == lex.KwAs && p.isName(i+1) && p.punct(i+2) != '(' && table && !p.headsQuery(i+1) && !p.spells(i-1, "stored"):
 			i = p.likened(i + 1) // ClickHouse copies a definition
 		default:
 			i++

@@ -110,6 +110,9 @@ func (p *parser) endsExpr(i int, where place) bool {
 	case lex.KwBy:
 		return (where == inTail || where == inElement) && p.word(i-1) != lex.KwOrder && p.word(i-1) != lex.KwGroup && p.word(i-1) != lex.KwPartition
 	case lex.KwOn:
+		if p.word(i+1) == lex.KwDuplicate || p.spells(i+1, "conflict") {
+			return where != inAny
+		}
 		return where == inOn || where == inValues
 	case lex.KwSelect, lex.KwWith:
 		return where == inOn || where == inTail || where == inWhere || where == inItems || where == inValues || where == inElement || where == inList
@@ -226,6 +229,9 @@ func (p *parser) call(i int, n *Query) {
 	}
 	if p.word(lo-1) == lex.KwOn && p.spells(i, "conflict") || p.punct(lo-1) == ')' && p.spells(i, "against") || p.spells(i, "distinctrow") {
 		return
+	}
+	if p.punct(lo-1) == '(' && p.word(lo-2) == lex.KwTable {
+		return // TABLE(f(..)) is a source of rows, not a computation on each
 	}
 	parts := make([]string, 0, 2)
 	for k := lo; k <= i; k += 2 {

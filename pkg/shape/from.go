@@ -248,7 +248,6 @@ func (p *parser) factor(n *Query, i int) int {
 		// a table function
 		src := &Item{Fixed: true}
 		n.Items = append(n.Items, src)
-		p.build.Calls(parts)
 		p.expr(next+1, nil, inAny)
 		return p.alias(src, p.skip(next))
 	}

@@ -244,11 +244,11 @@ func (p *parser) limit(n *Query, i int) int {
 	return end
 }
 
-// slot is the literal at i, if there is one.
+// slot is the literal at i, if it is all that there is: 5 + 5 and 5 PERCENT are no number of rows.
 func (p *parser) slot(i int) Slot {
-	t := p.tok(i)
+	t, next := p.tok(i), p.tok(i+1)
 	switch {
-	case t.Kind == lex.Literal:
+	case t.Kind == lex.Literal && next.Kind != lex.Operator && !p.spells(i+1, "percent"):
 		return Slot{slotLit, t.Slot}
 	case t.Word == lex.KwAll:
 		return Slot{kind: allRows}

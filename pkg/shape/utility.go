@@ -32,6 +32,7 @@ type touched uint8
 const (
 	readsTable touched = iota
 	writesTable
+	locksTable
 )
 
 // utility reads every statement that is neither a query nor a change of rows.
@@ -55,10 +56,14 @@ func (p *parser) utility(i int) int {
 			s.Effect = Repeatable
 		}
 		return p.rest(nil, i+1)
-	case lex.KwUse, lex.KwBegin, lex.KwStart, lex.KwCommit, lex.KwRollback, lex.KwSavepoint, lex.KwRelease, lex.KwPrepare,
-		lex.KwDeallocate, lex.KwAbort, lex.KwDeclare, lex.KwDiscard:
+	case lex.KwUse, lex.KwBegin, lex.KwStart, lex.KwCommit, lex.KwRollback, lex.KwSavepoint, lex.KwRelease, lex.KwDeallocate,
+		lex.KwAbort, lex.KwDiscard:
 		s.Effect = SessionEffect
 		return p.end(i)
+	case lex.KwPrepare, lex.KwDeclare:
+		return p.wrapped(i+1, SessionEffect)
+	case lex.KwSubmit:
+		return p.wrapped(i+1, Once)
 	case lex.KwCall:
 		s.Statement = Call
 		b.Wrote = true
@@ -95,7 +100,7 @@ func (p *parser) utility(i int) int {
 		return p.cache(i + 1)
 	case lex.KwLock:
 		b.Locked = true
-		return p.objects(i+1, readsTable)
+		return p.objects(i+1, locksTable)
 	case lex.KwLoad, lex.KwImport:
 		b.Wrote = true
 		return p.load(i + 1)
@@ -184,12 +189,11 @@ func (p *parser) objects(i int, how touched) int {
 			b.Reads(parts)
 		}
 		i = next
-		for i < len(p.toks) && p.punct(i) != ',' && p.punct(i) != ';' && p.word(i) != lex.KwWith && !p.spells(i, "to") && p.word(i) != lex.KwAnd && p.word(i) != lex.KwWhere {
-			if p.punct(i) == '(' {
-				i = p.skip(i)
-				continue
-			}
-			i++
+		if p.punct(i) == '(' {
+			i = p.skip(i)
+		}
+		for how == locksTable && i < len(p.toks) && p.tok(i).Kind == lex.Bare {
+			i++ // LOCK TABLES a AS b READ LOCAL, c WRITE
 		}
 		switch {
 		case p.punct(i) == ',' || p.spells(i, "to") || p.word(i) == lex.KwAnd:
@@ -324,6 +328,20 @@ func (p *parser) copy(i int) int {
 		b.Wrote = true
 	}
 	return p.rest(nil, next+1)
+}
+
+// wrapped reads the statement that another keeps for later: PREPARE p AS .., DECLARE c CURSOR FOR .., SUBMIT TASK AS ...
+func (p *parser) wrapped(i int, effect Effect) int {
+	s := &p.build.Shape
+	command := s.Command
+	for ; i < len(p.toks) && p.punct(i) != ';'; i++ {
+		if (p.word(i) == lex.KwAs || p.word(i) == lex.KwFor) && p.headsStatement(i+1) {
+			i = p.statement(i + 1)
+			break
+		}
+	}
+	s.Statement, s.Command, s.Effect = Other, command, effect
+	return p.end(i)
 }
 
 // granted reads GRANT .. ON [TABLE] t TO ...
