@@ -12,7 +12,7 @@ import (
 // load.
 func TestFiveProcesses(t *testing.T) {
 	w := testkit.New(t, testkit.Options{})
-	pace := scenario.Pace{Burst: 20, Rate: 40, Session: 2 * time.Second, OnClaim: 4}
+	pace := scenario.Pace{Burst: 20, Rate: 40, Session: 2 * time.Second, Tries: 3}
 	f := w.Fleet(testkit.FleetOptions{SessionTimeout: pace.Session})
 	f.Start(testkit.Services...)
 	f.Start("router", "executor")

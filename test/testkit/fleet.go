@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -21,7 +22,8 @@ type Fleet struct {
 	spawn chan func()
 
 	processes []*Process
-	explain   string // the first router's
+	started   map[string]int // by service, those that were forgotten included
+	explain   string         // the first router's
 }
 
 // FleetOptions say how the processes are run.
@@ -42,7 +44,7 @@ func (w *World) Fleet(opts FleetOptions) *Fleet {
 	if opts.SessionTimeout == 0 {
 		opts.SessionTimeout = 2 * time.Second
 	}
-	f := &Fleet{w: w, dir: w.T.TempDir(), opts: opts, spawn: make(chan func()), explain: freePort(w.T)}
+	f := &Fleet{w: w, dir: w.T.TempDir(), opts: opts, spawn: make(chan func()), started: map[string]int{}, explain: freePort(w.T)}
 	go spawner(f.spawn)
 	w.T.Cleanup(func() {
 		for _, p := range f.processes {
@@ -97,6 +99,11 @@ func (f *Fleet) Named(name string) *Process {
 	return nil
 }
 
+// Forget takes a process that has ended off the list.
+func (f *Fleet) Forget(p *Process) {
+	f.processes = slices.DeleteFunc(f.processes, func(have *Process) bool { return have == p })
+}
+
 // Stop ends all processes in an orderly way, the front door first, and requires that each of them ends well.
 func (f *Fleet) Stop() {
 	f.w.T.Helper()
@@ -108,7 +115,8 @@ func (f *Fleet) Stop() {
 }
 
 func (f *Fleet) add(service string) *Process {
-	n := len(f.Of(service)) + 1
+	f.started[service]++
+	n := f.started[service]
 	p := &Process{
 		Service: service, Name: fmt.Sprintf("%s-%d", service, n), Admin: freePort(f.w.T), HTTP: freePort(f.w.T),
 		t: f.w.T, env: f.opts.Env, spawn: f.spawn,

@@ -38,6 +38,7 @@ type Proxy struct {
 	last    map[string]time.Time // when it reached the engine last
 	arrived map[string]int
 	fault   func(attemptID string, nth int) Fault
+	dialled func()
 }
 
 // errDropped makes the proxy close the client's connection without an answer.
@@ -65,7 +66,7 @@ func StartProxy(t testing.TB, name, engine string) *Proxy {
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 	p.srv = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.serve(forward, w, r) }))
-	p.srv.Config.ErrorLog = nil
+	p.srv.Listener = watched{p.srv.Listener, p}
 	p.srv.Start()
 	t.Cleanup(func() {
 		p.srv.CloseClientConnections()
@@ -82,6 +83,32 @@ func (p *Proxy) Break(fault func(attemptID string, nth int) Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fault = fault
+}
+
+// OnDial calls f with every connection that is opened from now on, as soon as it stands: whoever opened it has sent nothing yet, or
+// little. nil ends that.
+func (p *Proxy) OnDial(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dialled = f
+}
+
+// watched tells of connections as they are accepted.
+type watched struct {
+	net.Listener
+	p *Proxy
+}
+
+// Accept implements net.Listener.
+func (l watched) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	l.p.mu.Lock()
+	dialled := l.p.dialled
+	l.p.mu.Unlock()
+	if err == nil && dialled != nil {
+		dialled()
+	}
+	return conn, err
 }
 
 // Submissions is how often each attempt reached the engine.

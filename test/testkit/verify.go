@@ -252,8 +252,8 @@ func IsClaim(rec *kgo.Record) bool {
 	return err == nil && r.Kind == ledger.KindClaim
 }
 
-// Unsent counts the claims of a process, by its name, whose attempts have not ended and have not reached an engine.
-func (w *World) Unsent(name string) (n int) {
+// Unsent are the attempts that a process, by its name, has claimed and that have neither ended nor reached an engine.
+func (w *World) Unsent(name string) (ids []string) {
 	w.T.Helper()
 	open := map[string]bool{}
 	for _, rec := range w.Log.Records(event.TopicAttemptState) {
@@ -269,8 +269,8 @@ func (w *World) Unsent(name string) (n int) {
 	sent := w.Sent()
 	for id := range open {
 		if sent[id] == 0 {
-			n++
+			ids = append(ids, id)
 		}
 	}
-	return n
+	return ids
 }

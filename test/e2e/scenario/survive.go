@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/ledger"
 	"github.com/pointsman/pointsman/test/testkit"
 )
 
@@ -19,8 +21,8 @@ type Pace struct {
 	Rate  float64
 	// Session is the session timeout of the groups; a process is stopped for longer than that.
 	Session time.Duration
-	// OnClaim is how often an executor is stopped at the moment when its claim stands in the log.
-	OnClaim int
+	// Tries is how often all executors are stopped in order to hit the moment between a claim and its submission.
+	Tries int
 }
 
 // Survive kills and stops each of the five services in turn, under load, and restarts those it has killed. It returns the ids of all
@@ -63,14 +65,17 @@ func Survive(t *testing.T, w *testkit.World, f *testkit.Fleet, pace Pace) []stri
 			}
 		})
 	}
-	for i := range pace.OnClaim {
-		hit := 0
-		t.Run("SIGSTOP executor between claim and submission", func(t *testing.T) {
-			hit = stopOnClaim(t, w, f, pace, func() { load.Send(t, 3*pace.Burst, 1000) })
-		})
-		if hit > 0 {
-			t.Logf("%d attempts stood between claim and submission when their executor was stopped, in try %d", hit, i+1)
-			break
+	for _, trigger := range []struct {
+		name string
+		set  func(*testkit.World, func())
+	}{{"at a claim", atClaim}, {"at a dial", atDial}} {
+		for i := range pace.Tries {
+			hit := 0
+			t.Run("SIGSTOP all executors "+trigger.name, func(t *testing.T) { hit = zombies(t, w, f, pace, load, trigger.set) })
+			if hit > 0 || t.Failed() {
+				t.Logf("%s: %d attempts stood between claim and submission when their executors were stopped, in try %d", trigger.name, hit, i+1)
+				break
+			}
 		}
 	}
 	for _, p := range f.Of("intake") {
@@ -79,34 +84,75 @@ func Survive(t *testing.T, w *testkit.World, f *testkit.Fleet, pace Pace) []stri
 	return load.IDs()
 }
 
-// stopOnClaim stops an executor at the moment when a claim of it stands in the log, with as many attempts on their way as its slots
-// allow, so that most times one of them is between its claim and its submission. It returns how many were. When the executor goes
-// on, another one has its partitions, and it must not submit them any more.
-func stopOnClaim(t *testing.T, w *testkit.World, f *testkit.Fleet, pace Pace, send func()) (between int) {
-	stopped := make(chan *testkit.Process, 1)
+// zombies stops all executors in the middle of a burst, has a new one take their partitions over, and lets them go on: what they had
+// claimed and not submitted they must not submit any more. It returns how many attempts were between their claim and their submission
+// when it happened, which no stopwatch can hit but chance often does.
+func zombies(t *testing.T, w *testkit.World, f *testkit.Fleet, pace Pace, load *Load, trigger func(*testkit.World, func())) int {
+	running := f.Of("executor")
+	time.Sleep(2500 * time.Millisecond) // idle connections to the engines are gone by then: the next submission has to dial
+	stopped := make(chan struct{})
+	var at, resumed time.Time
+	var once sync.Once
+	trigger(w, func() {
+		once.Do(func() {
+			for _, p := range running {
+				p.Pause()
+			}
+			at = time.Now()
+			close(stopped)
+		})
+	})
+	load.Send(t, 2*pace.Burst, 1000)
+	select {
+	case <-stopped:
+	case <-time.After(30 * time.Second):
+		require.Fail(t, "no executor has done anything")
+	}
+	trigger(w, nil)
+	time.Sleep(300 * time.Millisecond) // what they had sent has arrived by then
+	var between []string
+	for _, p := range running {
+		between = append(between, w.Unsent(p.Name)...)
+	}
+	// The new one is ready when it has partitions, and then needs the guard's time for what it finds open.
+	f.Start("executor")
+	time.Sleep(3 * time.Second)
+	resumed = time.Now()
+	for _, p := range running {
+		p.Resume()
+	}
+	time.Sleep(time.Second)
+	// One of the old ones goes for good, so that there are as many as before.
+	require.Zero(t, running[0].Stop(30*time.Second), running[0].Tail(20))
+	f.Forget(running[0])
+	for _, id := range between {
+		task, _, _ := ledger.SplitAttemptKey(id)
+		w.Log.Outcome(task, Patience)
+		if last, ok := w.Interactive.Last()[id]; ok { // the judgement says whether that was allowed
+			t.Logf("%s: its executor stopped at %s and went on at %s, and it reached the engine at %s\n%s", id, at.Format(clock), resumed.Format(clock),
+				last.Format(clock), w.Log.Story(task))
+		}
+	}
+	return len(between)
+}
+
+const clock = "15:04:05.000"
+
+// atClaim triggers when the log shows a claim, once the slots have filled up.
+func atClaim(w *testkit.World, do func()) {
+	if do == nil {
+		w.Log.Watch(nil)
+		return
+	}
 	claims := 0
 	w.Log.Watch(func(topic string, rec *kgo.Record) {
-		if topic != event.TopicAttemptState || len(stopped) > 0 || !testkit.IsClaim(rec) {
-			return
-		}
-		if claims++; claims < 10 { // when all slots are in use
-			return
-		}
-		if p := f.Named(testkit.Header(rec, "ce_source")); p != nil {
-			p.Pause()
-			stopped <- p
+		if topic == event.TopicAttemptState && testkit.IsClaim(rec) {
+			if claims++; claims == 5 {
+				do()
+			}
 		}
 	})
-	defer w.Log.Watch(nil)
-	send()
-	select {
-	case p := <-stopped:
-		defer p.Resume()
-		time.Sleep(500 * time.Millisecond) // what it had sent has arrived by then
-		between = w.Unsent(p.Name)
-		time.Sleep(pace.Session + 3*time.Second) // past the guard too
-	case <-time.After(30 * time.Second):
-		require.Fail(t, "no executor has claimed anything")
-	}
-	return between
 }
+
+// atDial triggers when a connection for a submission stands and nothing has been sent on it.
+func atDial(w *testkit.World, do func()) { w.Interactive.OnDial(do) }
