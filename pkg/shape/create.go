@@ -16,6 +16,10 @@ func (p *parser) create(i int) int {
 		case lex.KwTemporary, lex.KwTemp:
 			temporary = true
 		default:
+			if p.spells(i, "algorithm") || p.spells(i, "definer") || p.spells(i, "sql") {
+				i = p.definedObject(i) // how MySQL runs the view or procedure
+				goto object
+			}
 			if !p.spells(i, "unlogged") && !p.spells(i, "transient") && !p.spells(i, "live") && !p.spells(i, "async") && !p.spells(i, "unique") && !p.spells(i, "bitmap") && !p.spells(i, "fulltext") {
 				goto object
 			}
@@ -59,6 +63,17 @@ object:
 		b.Writes(TableOf(parts))
 	}
 	return p.definition(next, object == lex.KwTable && !materialized)
+}
+
+// definedObject is where the word is that says what is created, behind ALGORITHM, DEFINER and SQL SECURITY.
+func (p *parser) definedObject(i int) int {
+	for k := i; k < len(p.toks) && k < i+24; k++ {
+		switch p.word(k) {
+		case lex.KwView, lex.KwProcedure, lex.KwFunction, lex.KwTrigger, lex.KwEvent:
+			return k
+		}
+	}
+	return i
 }
 
 // definition reads columns and properties up to the query that fills what is created.

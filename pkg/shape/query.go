@@ -76,7 +76,7 @@ func (p *parser) setOps(i int) (*Query, int) {
 			continue
 		}
 		i++
-		for p.word(i) == lex.KwAll || p.word(i) == lex.KwDistinct || p.spells(i, "by") || p.spells(i, "name") {
+		for p.word(i) == lex.KwAll || p.word(i) == lex.KwDistinct || p.word(i) == lex.KwBy || p.spells(i, "name") || p.spells(i, "distinctrow") {
 			i++
 		}
 		if !set || n.Limited {

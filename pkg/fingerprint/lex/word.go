@@ -85,7 +85,7 @@ func (p *pass) nameAhead(j int) bool {
 		return true
 	case cSpace, cOp:
 		k := p.peek(j)
-		return k < len(p.s) && p.s[k] == '.'
+		return k < len(p.s) && p.s[k] == '.' && !(k+1 < len(p.s) && class[p.s[k+1]] == cDigit) // SELECT .5
 	}
 	return false
 }
