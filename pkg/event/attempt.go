@@ -87,7 +87,7 @@ type attemptFields Attempt
 // UnmarshalJSON reads an attempt's change and keeps unknown fields.
 func (a *Attempt) UnmarshalJSON(data []byte) error {
 	var f attemptFields
-	extra, err := codec.Decode(data, &f)
+	extra, err := query.DecodeObject(data, &f)
 	if err != nil {
 		return err
 	}
@@ -97,4 +97,4 @@ func (a *Attempt) UnmarshalJSON(data []byte) error {
 }
 
 // MarshalJSON writes the change with its unknown fields.
-func (a Attempt) MarshalJSON() ([]byte, error) { return codec.Encode((*attemptFields)(&a), a.Extra) }
+func (a Attempt) MarshalJSON() ([]byte, error) { return query.EncodeObject(attemptFields(a), a.Extra) }

@@ -146,7 +146,7 @@ type decisionFields RouteDecision
 // UnmarshalJSON reads a decision and keeps unknown fields.
 func (d *RouteDecision) UnmarshalJSON(data []byte) error {
 	var f decisionFields
-	extra, err := codec.Decode(data, &f)
+	extra, err := query.DecodeObject(data, &f)
 	if err != nil {
 		return err
 	}
@@ -157,5 +157,5 @@ func (d *RouteDecision) UnmarshalJSON(data []byte) error {
 
 // MarshalJSON writes the decision with its unknown fields.
 func (d RouteDecision) MarshalJSON() ([]byte, error) {
-	return codec.Encode((*decisionFields)(&d), d.Extra)
+	return query.EncodeObject(decisionFields(d), d.Extra)
 }

@@ -80,7 +80,7 @@ func (t Target) String() string {
 
 // Marshal encodes a payload the one way every writer uses: no HTML escaping, fixed field order.
 func Marshal(v any) ([]byte, error) {
-	data, err := codec.Encode(v, nil)
+	data, err := query.EncodeObject(v, nil)
 	if err != nil {
 		return nil, fmt.Errorf("encoding %T: %w", v, err)
 	}
@@ -92,7 +92,7 @@ type cancelFields Cancel
 // UnmarshalJSON reads a Cancel and keeps unknown fields.
 func (c *Cancel) UnmarshalJSON(data []byte) error {
 	var f cancelFields
-	extra, err := codec.Decode(data, &f)
+	extra, err := query.DecodeObject(data, &f)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (c *Cancel) UnmarshalJSON(data []byte) error {
 }
 
 // MarshalJSON writes a Cancel with its unknown fields.
-func (c Cancel) MarshalJSON() ([]byte, error) { return codec.Encode((*cancelFields)(&c), c.Extra) }
+func (c Cancel) MarshalJSON() ([]byte, error) { return query.EncodeObject(cancelFields(c), c.Extra) }
 
 var (
 	_ json.Marshaler   = Cancel{}

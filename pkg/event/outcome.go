@@ -93,7 +93,7 @@ type outcomeFields Outcome
 // UnmarshalJSON reads an Outcome and keeps unknown fields.
 func (o *Outcome) UnmarshalJSON(data []byte) error {
 	var f outcomeFields
-	extra, err := codec.Decode(data, &f)
+	extra, err := query.DecodeObject(data, &f)
 	if err != nil {
 		return err
 	}
@@ -103,4 +103,4 @@ func (o *Outcome) UnmarshalJSON(data []byte) error {
 }
 
 // MarshalJSON writes the Outcome with its unknown fields.
-func (o Outcome) MarshalJSON() ([]byte, error) { return codec.Encode((*outcomeFields)(&o), o.Extra) }
+func (o Outcome) MarshalJSON() ([]byte, error) { return query.EncodeObject(outcomeFields(o), o.Extra) }

@@ -91,7 +91,7 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 
 // MarshalJSON writes the Task and its unknown fields in a fixed order.
 func (t Task) MarshalJSON() ([]byte, error) {
-	return EncodeObject((*taskFields)(&t), t.Extra)
+	return EncodeObject(taskFields(t), t.Extra)
 }
 
 // SessionID is the session's id, or "" when the Task has none.
