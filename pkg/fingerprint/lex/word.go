@@ -30,7 +30,7 @@ func (p *pass) bare(i int) int {
 	}
 	kw := NoWord
 	if n <= 16 && p.prev != pDot {
-		if kw = lookup(w1, w2); kw != NoWord && p.nameAhead(j) {
+		if kw = lookup(w1, w2); kw != NoWord && p.nameAhead(j, kw) {
 			kw = NoWord
 		}
 	}
@@ -76,7 +76,7 @@ var foldsAlways = func() (t [wordCount]bool) {
 }()
 
 // nameAhead says whether a dot follows, so that the word before it is a name whatever it spells.
-func (p *pass) nameAhead(j int) bool {
+func (p *pass) nameAhead(j int, kw Word) bool {
 	if j >= len(p.s) {
 		return false
 	}
@@ -85,7 +85,8 @@ func (p *pass) nameAhead(j int) bool {
 		return true
 	case cSpace, cOp:
 		k := p.peek(j)
-		return k < len(p.s) && p.s[k] == '.' && !(k+1 < len(p.s) && class[p.s[k+1]] == cDigit) // SELECT .5
+		fraction := k+1 < len(p.s) && class[p.s[k+1]] == cDigit && words[kw].flags&expects != 0 // SELECT .5
+		return k < len(p.s) && p.s[k] == '.' && !fraction
 	}
 	return false
 }
