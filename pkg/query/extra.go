@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"iter"
 	"maps"
 	"reflect"
 	"sort"
@@ -31,13 +32,14 @@ func DecodeObject(data []byte, v any) (Extra, error) {
 	if err := json.Unmarshal(data, v); err != nil {
 		return nil, err
 	}
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(data, &all); err != nil {
-		return nil, err
-	}
 	known := fieldNames(reflect.TypeOf(v).Elem())
 	var extra Extra
-	for name, raw := range all {
+	// The text is valid JSON by now, so its members can be told apart without parsing it once more.
+	for key, value := range members(trimmed) {
+		if known[string(key)] {
+			continue
+		}
+		name := memberName(key)
 		// encoding/json matches names without regard to case, so a known field in another case is known too.
 		if known[strings.ToLower(name)] {
 			continue
@@ -45,9 +47,85 @@ func DecodeObject(data []byte, v any) (Extra, error) {
 		if extra == nil {
 			extra = Extra{}
 		}
-		extra[name] = raw
+		extra[name] = bytes.Clone(value)
 	}
 	return extra, nil
+}
+
+// members yields the members of a JSON object: each key as it is written between its quotes, and its value's text. The object
+// must be valid JSON.
+func members(object []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(key, value []byte) bool) {
+		for i := skip(object, 1); object[i] == '"'; {
+			keyEnd := stringEnd(object, i)
+			key := object[i+1 : keyEnd-1]
+			start := skip(object, skip(object, keyEnd)+1) // behind the colon
+			end := valueEnd(object, start)
+			if !yield(key, object[start:end]) {
+				return
+			}
+			if i = skip(object, end); object[i] == ',' {
+				i = skip(object, i+1)
+			}
+		}
+	}
+}
+
+// skip returns the first place from i on that is no white space.
+func skip(text []byte, i int) int {
+	for text[i] == ' ' || text[i] == '\t' || text[i] == '\r' || text[i] == '\n' {
+		i++
+	}
+	return i
+}
+
+// stringEnd returns the place behind the string that begins at i.
+func stringEnd(text []byte, i int) int {
+	for i++; text[i] != '"'; i++ {
+		if text[i] == '\\' {
+			i++
+		}
+	}
+	return i + 1
+}
+
+// valueEnd returns the place behind the value that begins at i.
+func valueEnd(text []byte, i int) int {
+	for depth := 0; ; {
+		switch text[i] {
+		case '"':
+			i = stringEnd(text, i)
+			if depth == 0 {
+				return i
+			}
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth == 0 {
+				return i // of the object around a number or a word
+			}
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		case ',', ' ', '\t', '\r', '\n':
+			if depth == 0 {
+				return i
+			}
+		}
+		i++
+	}
+}
+
+func memberName(key []byte) string {
+	if bytes.IndexByte(key, '\\') < 0 {
+		return string(key)
+	}
+	var name string
+	if err := json.Unmarshal(append(append([]byte{'"'}, key...), '"'), &name); err != nil {
+		return string(key)
+	}
+	return name
 }
 
 // EncodeObject writes v (a struct) followed by the extra fields in name order, so that equal values give equal bytes.

@@ -40,6 +40,53 @@ func TestKnownFieldInAnotherCaseIsNotKeptTwice(t *testing.T) {
 	require.Equal(t, "SELECT 1", task.SQL)
 }
 
+// TestUnknownFieldsAreThoseOfAMap holds the scan of members against encoding/json, over objects of every layout.
+func TestUnknownFieldsAreThoseOfAMap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		value := rapid.Deferred(func() *rapid.Generator[any] {
+			return rapid.OneOf(
+				rapid.Map(rapid.String(), func(s string) any { return s }), rapid.Map(rapid.Float64Range(-1e9, 1e9), func(f float64) any { return f }),
+				rapid.Map(rapid.Bool(), func(b bool) any { return b }), rapid.Just[any](nil),
+				rapid.Map(rapid.SliceOfN(rapid.String(), 0, 3), func(s []string) any { return s }),
+				rapid.Map(rapid.MapOfN(rapid.String(), rapid.String(), 0, 3), func(m map[string]string) any { return m }),
+			)
+		})
+		object := rapid.MapOfN(rapid.String(), value, 0, 6).Draw(t, "object")
+		data, err := json.Marshal(object)
+		require.NoError(t, err)
+		if rapid.Bool().Draw(t, "spread") {
+			data, err = json.MarshalIndent(object, " ", "\t")
+			require.NoError(t, err)
+		}
+		var want map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal(data, &want))
+		var none struct{}
+		got, err := query.DecodeObject(data, &none)
+		require.NoError(t, err)
+		require.Len(t, got, len(want))
+		for name, raw := range want {
+			require.Equal(t, string(raw), string(got[name]), name)
+		}
+	})
+}
+
+func FuzzDecodeObject(f *testing.F) {
+	for _, in := range []string{seed, `{}`, `{"a":{"b":[1,"}"]},"\u0062":"\\\""}`, ` { "x" : -1e3 , "y" : null } `, `{"a":1}x`, `[`, `{"a"`} {
+		f.Add(in)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		var none struct{}
+		got, err := query.DecodeObject([]byte(in), &none)
+		var want map[string]json.RawMessage
+		if mapErr := json.Unmarshal([]byte(in), &want); (mapErr == nil && want != nil) != (err == nil) {
+			t.Fatalf("%v, but as a map %v", err, mapErr)
+		}
+		if err == nil && len(got) != len(want) {
+			t.Fatalf("%v, but as a map %v", got, want)
+		}
+	})
+}
+
 func TestRoundTripIsStable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		task := query.Task{
