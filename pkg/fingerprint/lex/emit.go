@@ -165,10 +165,15 @@ func (p *pass) sign(off int) {
 	p.pend = keep
 }
 
+// control emits a control byte, which is read again as a name once it is printed.
 func (p *pass) control(off int) {
 	if p.pend != 0 {
 		p.settle(false, false)
 	}
+	if p.verbState == 0 {
+		p.verbState = 2
+	}
+	p.typeNext = p.isType(0)
 	p.mix(uint64(p.s[off]), tagControl)
 	p.tokens++
 	if o := p.out; o != nil {
