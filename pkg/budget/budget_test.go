@@ -23,17 +23,17 @@ func p(n int64) *int64 { return new(n) }
 
 func TestReserveAndSettle(t *testing.T) {
 	b := budget.NewBook()
-	b.Reserve(key, "a", p(100), now)
-	b.Reserve(key, "a", p(100), now)
+	b.Reserve(key, "a", new(int64(100)), now)
+	b.Reserve(key, "a", new(int64(100)), now)
 	b.Reserve(key, "b", nil, now)
 	require.Equal(t, budget.Usage{Queries: 2, Bytes: 100, UnknownBytes: 1}, b.Usage(key))
 
-	o := event.Outcome{TaskID: "a", FinishedAt: now, Stats: event.Stats{ReadBytes: p(40), ExecMs: p(7)}}
+	o := event.Outcome{TaskID: "a", FinishedAt: now, Stats: event.Stats{ReadBytes: new(int64(40)), ExecMs: new(int64(7))}}
 	b.Settle(o)
 	b.Settle(o)
 	require.Equal(t, budget.Usage{Queries: 2, Bytes: 40, WallMs: 7, UnknownBytes: 1}, b.Usage(key))
 
-	b.Settle(event.Outcome{TaskID: "b", FinishedAt: now, Stats: event.Stats{ReadBytes: p(5)}})
+	b.Settle(event.Outcome{TaskID: "b", FinishedAt: now, Stats: event.Stats{ReadBytes: new(int64(5))}})
 	require.Equal(t, budget.Usage{Queries: 2, Bytes: 45, WallMs: 7}, b.Usage(key))
 	b.Settle(event.Outcome{TaskID: "stranger"})
 

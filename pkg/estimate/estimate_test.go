@@ -21,7 +21,7 @@ var (
 func f(v float64) *float64 { return new(v) }
 
 func TestHistoryLeadsWhenThereIsEnough(t *testing.T) {
-	prof := profile.Profile{Successes: 40, Runs: 41, ExecMsP50: f(200), ExecMsP95: f(400), Window: "7d"}
+	prof := profile.Profile{Successes: 40, Runs: 41, ExecMsP50: new(float64(200)), ExecMsP95: new(float64(400)), Window: "7d"}
 	e := estimate.Execution(pool, prof, true, signal.Value{}, 3)
 	require.Equal(t, estimate.FromFingerprint, e.Evidence.Level)
 	require.EqualValues(t, 40, e.Evidence.N)

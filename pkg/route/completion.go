@@ -2,6 +2,7 @@ package route
 
 import (
 	"math"
+	"time"
 
 	"github.com/pointsman/pointsman/pkg/estimate"
 	"github.com/pointsman/pointsman/pkg/event"
@@ -20,9 +21,6 @@ type parts struct {
 	total            float64
 	cost             float64
 }
-
-// source names this package as the origin of the values it computes.
-const source = "route"
 
 // queueWait is the predicted wait of a Task that goes to the pool now, in milliseconds: what the signals predict, plus
 // what this router has sent there since they were observed. Absent when nobody knows.
@@ -43,13 +41,13 @@ func queueWait(in *Input, p policy.Pool) signal.Value {
 	rate, rateKnown := in.signal(p.Name, signal.DonePerSecond).Get()
 	switch {
 	case !known && inflight == 0:
-		return signal.Value{Unit: signal.Millis, Source: source}
+		return signal.Value{Unit: signal.Millis}
 	case inflight > 0 && rateKnown && rate > 0:
 		base += inflight / rate * 1000
 	case inflight > 0 && !known:
-		return signal.Value{Unit: signal.Millis, Source: source}
+		return signal.Value{Unit: signal.Millis}
 	}
-	return signal.Of(base, signal.Millis, wait.Source, in.Now)
+	return signal.Of(base, signal.Millis, wait.Source, time.Time{})
 }
 
 // complete estimates when the candidate would deliver: queue + acquisition + execution. Delivery is part of execution as
@@ -73,15 +71,16 @@ func complete(in *Input, c *candidate) {
 	p.total = p.wait + p.acquire + p.exec.Mean()
 	p.cost = p.exec.Mean() / 1000 * c.pool.CostPerSecond
 	c.Estimate = &event.CandidateEstimate{
-		QueueMs: wait, AcquireMs: value(in, p.acquire, signal.Millis), ExecMs: value(in, p.exec.Mean(), signal.Millis),
-		TotalMs: value(in, p.total, signal.Millis), PHit: value(in, p.pHit, signal.Probability),
-		Cost: value(in, p.cost, ""), Evidence: p.exec.Evidence,
+		QueueMs: wait, AcquireMs: value(p.acquire, signal.Millis), ExecMs: value(p.exec.Mean(), signal.Millis),
+		TotalMs: value(p.total, signal.Millis), PHit: value(p.pHit, signal.Probability),
+		Cost: value(p.cost, ""), Evidence: p.exec.Evidence,
 	}
 }
 
-func value(in *Input, n float64, unit signal.Unit) signal.Value {
+// value is a number that was computed here: it is as old as the decision, so it carries no time and no source.
+func value(n float64, unit signal.Unit) signal.Value {
 	// Rounded, so that the last bits of exp and log on another processor do not change a stored decision.
-	return signal.Of(round(n), unit, source, in.Now)
+	return signal.Of(round(n), unit, "", time.Time{})
 }
 
 func round(n float64) float64 { return math.Round(n*1000) / 1000 }

@@ -125,14 +125,14 @@ func TestDecide(t *testing.T) {
 		{"a rule rejects", []func(*route.Input){func(in *route.Input) { in.Task.User = "mallory" }}, event.Reject, "", route.RejectedByRule},
 		{"history: its memory limit killed it before", []func(*route.Input){killed}, event.Route, "batch", route.HistoryMemoryKill},
 		{"history forgives after enough successes", []func(*route.Input){
-			history(profile.Profile{Key: profile.Key{Cluster: "interactive"}, Runs: 5, MemoryKills: 1, Successes: 4, SuccessesAfterKill: 4, ExecMsP50: f(50), ExecMsP95: f(80)}),
+			history(profile.Profile{Key: profile.Key{Cluster: "interactive"}, Runs: 5, MemoryKills: 1, Successes: 4, SuccessesAfterKill: 4, ExecMsP50: new(float64(50)), ExecMsP95: new(float64(80))}),
 		}, event.Route, "interactive", ""},
 		{"a long queue against a tight SLA", []func(*route.Input){
 			set("interactive", map[signal.Name]float64{signal.EstWaitMs: 9000, signal.Queued: 30, signal.Running: 4}),
 		}, event.Route, "batch", route.QueueWaitOverSLA},
 		{"the same queue, and an SLA that bears it", []func(*route.Input){
 			set("interactive", map[signal.Name]float64{signal.EstWaitMs: 9000, signal.Queued: 30, signal.Running: 4}),
-			func(in *route.Input) { in.Task.SLASeconds = f(60) },
+			func(in *route.Input) { in.Task.SLASeconds = new(float64(60)) },
 		}, event.Route, "interactive", route.LowerCost},
 		{"what this router has just sent counts before the signals show it", []func(*route.Input){
 			set("interactive", map[signal.Name]float64{signal.DonePerSecond: 2, signal.Running: 4}),
@@ -224,9 +224,9 @@ rules:
 		},
 		Estimates: map[string]signal.Value{route.ScanBytes: signal.Of(5e9, signal.Bytes, "catalog", now)},
 		History: profile.Lookup{Asked: true, Found: map[profile.Key]profile.Profile{
-			key("trino", "interactive-a"): {Key: key("trino", "interactive-a"), Window: "7d", Runs: 1000, Successes: 1000, Tasks: 1000, Hits: 980, ExecMsP50: f(4000), ExecMsP95: f(6000)},
-			key("trino", "interactive-b"): {Key: key("trino", "interactive-b"), Window: "7d", Runs: 400, Successes: 400, Tasks: 400, Hits: 390, ExecMsP50: f(4000), ExecMsP95: f(6000)},
-			key("spark", "offline-a"):     {Key: key("spark", "offline-a"), Window: "7d", Runs: 50, Successes: 50, Tasks: 50, Hits: 0, ExecMsP50: f(90_000), ExecMsP95: f(120_000)},
+			key("trino", "interactive-a"): {Key: key("trino", "interactive-a"), Window: "7d", Runs: 1000, Successes: 1000, Tasks: 1000, Hits: 980, ExecMsP50: new(float64(4000)), ExecMsP95: new(float64(6000))},
+			key("trino", "interactive-b"): {Key: key("trino", "interactive-b"), Window: "7d", Runs: 400, Successes: 400, Tasks: 400, Hits: 390, ExecMsP50: new(float64(4000)), ExecMsP95: new(float64(6000))},
+			key("spark", "offline-a"):     {Key: key("spark", "offline-a"), Window: "7d", Runs: 50, Successes: 50, Tasks: 50, Hits: 0, ExecMsP50: new(float64(90_000)), ExecMsP95: new(float64(120_000))},
 		}},
 		Signals: signal.Snapshot{},
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/signal"
@@ -72,7 +73,7 @@ func rank(in *Input, all []*candidate) []*candidate {
 func slaBands(in *Input, cands []*candidate) []banded {
 	out := make([]banded, len(cands))
 	for i, c := range cands {
-		out[i] = banded{value(in, c.parts.pHit, signal.Probability), slaBand(in, c.parts.pHit)}
+		out[i] = banded{value(c.parts.pHit, signal.Probability), slaBand(in, c.parts.pHit)}
 	}
 	return out
 }
@@ -89,7 +90,7 @@ func slaBand(in *Input, pHit float64) int {
 
 // completionBands count only where the SLA is as good as lost: then the sooner the better, in steps of a factor of 1.5.
 func completionBands(in *Input, cands []*candidate) []banded {
-	return logBands(in, cands, 1.5, signal.Millis, func(c *candidate) (float64, bool) {
+	return logBands(cands, 1.5, signal.Millis, func(c *candidate) (float64, bool) {
 		return c.parts.total, c.bands[0] >= 3
 	})
 }
@@ -102,7 +103,7 @@ func hintBands(in *Input, cands []*candidate) []banded {
 	}
 	for i, c := range cands {
 		asked := c.Cluster == in.Task.EngineHint || c.Engine == in.Task.EngineHint
-		out[i].value = signal.OfFlag(asked, source, in.Now)
+		out[i].value = signal.OfFlag(asked, "", time.Time{})
 		if !asked {
 			out[i].band = 1
 		}
@@ -112,11 +113,11 @@ func hintBands(in *Input, cands []*candidate) []banded {
 
 // costBands are steps of a quarter.
 func costBands(in *Input, cands []*candidate) []banded {
-	return logBands(in, cands, 1.25, "", func(c *candidate) (float64, bool) { return c.parts.cost, true })
+	return logBands(cands, 1.25, "", func(c *candidate) (float64, bool) { return c.parts.cost, true })
 }
 
 // logBands bands by the logarithm of the ratio to the smallest value. Candidates that do not count are in band 0.
-func logBands(in *Input, cands []*candidate, step float64, unit signal.Unit, of func(*candidate) (float64, bool)) []banded {
+func logBands(cands []*candidate, step float64, unit signal.Unit, of func(*candidate) (float64, bool)) []banded {
 	least := math.Inf(1)
 	for _, c := range cands {
 		if v, ok := of(c); ok {
@@ -126,7 +127,7 @@ func logBands(in *Input, cands []*candidate, step float64, unit signal.Unit, of 
 	out := make([]banded, len(cands))
 	for i, c := range cands {
 		v, ok := of(c)
-		out[i].value = value(in, v, unit)
+		out[i].value = value(v, unit)
 		if ok && least > 0 {
 			out[i].band = int(math.Round(math.Log(v/least) / math.Log(step)))
 		}
@@ -146,7 +147,7 @@ func loadBands(in *Input, cands []*candidate) []banded {
 			return make([]banded, len(cands))
 		}
 		load := (running + queued + float64(in.Inflight[c.Cluster])) / slots
-		out[i] = banded{value(in, load, ""), int(load * 10)}
+		out[i] = banded{value(load, ""), int(load * 10)}
 	}
 	return out
 }
