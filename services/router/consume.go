@@ -131,7 +131,7 @@ func (w *worker) deadLetter(ctx context.Context, r request) error {
 
 // encode makes the record of a decision, in the trace of the record that asked for it.
 func (a *App) encode(d event.RouteDecision, from *kgo.Record) (*kgo.Record, error) {
-	data, err := event.Marshal(d)
+	data, err := event.Marshal(&d)
 	if err != nil {
 		return nil, err
 	}

@@ -150,6 +150,13 @@ func (d *decider) reserved(decision event.RouteDecision) {
 	}
 }
 
+// charged says that a Task is on a session's account.
+func (d *decider) charged(taskID string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.book.Admitted(taskID)
+}
+
 // settled folds an Outcome of the log into the budgets.
 func (d *decider) settled(o event.Outcome) {
 	d.mu.Lock()

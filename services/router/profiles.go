@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -35,6 +36,7 @@ type profiles struct {
 	mu      sync.Mutex
 	next    *ask // being gathered for the next query; nil when nobody has asked since the last began
 	running bool
+	soon    map[string]bool // to be asked for again with the next query, or shortly
 	idle    sync.WaitGroup
 }
 
@@ -76,7 +78,7 @@ func (p *profiles) lookup(ctx context.Context, fingerprints []string) map[string
 // lookupWithin is lookup with a deadline of the caller's.
 func (p *profiles) lookupWithin(ctx context.Context, fingerprints []string, deadline time.Duration) map[string]profile.Lookup {
 	out := make(map[string]profile.Lookup, len(fingerprints))
-	var missing []string
+	var missing, aging []string
 	now := p.clock()
 	for _, f := range fingerprints {
 		if _, ok := out[f]; ok {
@@ -86,11 +88,15 @@ func (p *profiles) lookupWithin(ctx context.Context, fingerprints []string, dead
 		if ok && now.Sub(c.at) < p.ttl {
 			out[f] = toLookup(c.list)
 			p.metrics.profileLookups.WithLabelValues("cache").Inc()
+			if now.Sub(c.at) > p.ttl/2 {
+				aging = append(aging, f)
+			}
 			continue
 		}
 		out[f] = profile.Lookup{}
 		missing = append(missing, f)
 	}
+	p.refresh(aging)
 	if len(missing) == 0 {
 		return out
 	}
@@ -112,6 +118,31 @@ func (p *profiles) lookupWithin(ctx context.Context, fingerprints []string, dead
 		}
 	}
 	return out
+}
+
+// refresh asks for fingerprints again before they are too old, so that nobody waits for those that are in use all the time. They
+// are gathered for a while: what many Tasks need is asked for a few times a second, not once for each.
+func (p *profiles) refresh(fingerprints []string) {
+	if len(fingerprints) == 0 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.soon == nil {
+		p.soon = map[string]bool{}
+		p.idle.Go(func() {
+			time.Sleep(p.ttl / 8)
+			p.mu.Lock()
+			left := len(p.soon) > 0 // a query that somebody waited for may have taken them along
+			p.mu.Unlock()
+			if left {
+				p.join(nil)
+			}
+		})
+	}
+	for _, f := range fingerprints {
+		p.soon[f] = true
+	}
 }
 
 // await asks for the fingerprints and waits for the answer, at most for the deadline.
@@ -140,6 +171,8 @@ func (p *profiles) join(fingerprints []string) *ask {
 	for _, f := range fingerprints {
 		p.next.fingerprints[f] = true
 	}
+	maps.Copy(p.next.fingerprints, p.soon)
+	p.soon = nil
 	if !p.running {
 		p.running = true
 		p.idle.Go(p.run)

@@ -117,3 +117,47 @@ func TestHistoryThatIsDownLeavesWhatWasKnown(t *testing.T) {
 		p.wait()
 	})
 }
+
+func TestWhatIsInUseIsAskedForAgainBeforeItIsTooOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &oracle{takes: 50 * time.Millisecond}
+		p := newTestProfiles(t, o)
+		p.lookup(t.Context(), []string{"known", "idle"})
+		for range 20 {
+			time.Sleep(10 * time.Second)
+			start := time.Now()
+			require.Len(t, p.lookup(t.Context(), []string{"known"})["known"].Found, 1)
+			require.Zero(t, time.Since(start), "nobody waits for what is in use")
+		}
+		p.wait()
+		calls := o.asked()
+		require.InDelta(t, 6, len(calls), 1, "about as often as half its time goes by")
+		for _, call := range calls[1:] {
+			require.Equal(t, []string{"known"}, call, "what nobody wants is not asked for again")
+		}
+	})
+}
+
+func TestRefreshesAreGathered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &oracle{}
+		p := newTestProfiles(t, o)
+		p.lookup(t.Context(), []string{"a", "b", "c"})
+		time.Sleep(40 * time.Second)
+		for _, f := range []string{"a", "b", "c", "a"} {
+			p.lookup(t.Context(), []string{f})
+			time.Sleep(time.Second)
+		}
+		time.Sleep(10 * time.Second)
+		require.Len(t, o.asked(), 2)
+		require.ElementsMatch(t, []string{"a", "b", "c"}, o.asked()[1])
+
+		time.Sleep(35 * time.Second)
+		p.lookup(t.Context(), []string{"a"})
+		p.lookup(t.Context(), []string{"new"})
+		require.ElementsMatch(t, []string{"a", "new"}, o.asked()[2], "a query that somebody waits for takes them along")
+		time.Sleep(20 * time.Second)
+		require.Len(t, o.asked(), 3)
+		p.wait()
+	})
+}
