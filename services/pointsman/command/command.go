@@ -20,15 +20,16 @@ import (
 
 // cli is the tree of commands.
 type cli struct {
-	Up         upCmd         `cmd:"" help:"Run everything on embedded parts: broker, ClickHouse engines, the five services."`
-	Embedded   embeddedCmd   `cmd:"" help:"Run the embedded parts alone, for services in processes of their own."`
-	Explain    explainCmd    `cmd:"" help:"Say where a query would go, and why, without running it."`
-	Policy     policyCmd     `cmd:"" help:"Check routing policies."`
-	Topics     topicsCmd     `cmd:"" help:"Make the topics, compare them with what is declared, or look into them."`
-	Dlq        dlqCmd        `cmd:"" help:"Look at dead letters, and send them back."`
-	Migrate    migrateCmd    `cmd:"" help:"Bring the history's schema in ClickHouse up or down."`
-	Completion completionCmd `cmd:"" help:"Print a completion script for a shell."`
-	Version    versionCmd    `cmd:"" help:"Print the version."`
+	Up          upCmd          `cmd:"" help:"Run everything on embedded parts: broker, ClickHouse engines, the five services."`
+	Embedded    embeddedCmd    `cmd:"" help:"Run the embedded parts alone, for services in processes of their own."`
+	Explain     explainCmd     `cmd:"" help:"Say where a query would go, and why, without running it."`
+	Fingerprint fingerprintCmd `cmd:"" help:"Fingerprint the statements of a query log: identity, shape, tables, what prunes."`
+	Policy      policyCmd      `cmd:"" help:"Check routing policies."`
+	Topics      topicsCmd      `cmd:"" help:"Make the topics, compare them with what is declared, or look into them."`
+	Dlq         dlqCmd         `cmd:"" help:"Look at dead letters, and send them back."`
+	Migrate     migrateCmd     `cmd:"" help:"Bring the history's schema in ClickHouse up or down."`
+	Completion  completionCmd  `cmd:"" help:"Print a completion script for a shell."`
+	Version     versionCmd     `cmd:"" help:"Print the version."`
 }
 
 // streams are where a command reads and writes.

@@ -80,6 +80,35 @@ func TestExplainAsksTheFrontDoor(t *testing.T) {
 	require.Contains(t, stderr, "is pointsman up?")
 }
 
+func TestFingerprint(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log.sql")
+	require.NoError(t, os.WriteFile(log, []byte("SELECT a FROM t WHERE b = 1;\nSELECT a FROM t WHERE b = 2; INSERT INTO u VALUES (1)"), 0o644))
+	code, out, stderr := run("fingerprint", log)
+	require.Zero(t, code, stderr)
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	require.Len(t, lines, 3)
+	var first, second map[string]any
+	require.NoError(t, json.Unmarshal([]byte(lines[0]), &first))
+	require.NoError(t, json.Unmarshal([]byte(lines[1]), &second))
+	require.Equal(t, first["fingerprint"], second["fingerprint"])
+	require.Equal(t, []any{"t"}, first["tables"])
+
+	code, out, _ = run("fingerprint", "--top", "1", log)
+	require.Zero(t, code)
+	require.Contains(t, out, `"count":2`)
+
+	code, out, _ = run("fingerprint") // standard input
+	require.Zero(t, code)
+	require.Contains(t, out, `"statement":"select"`)
+
+	code, _, stderr = run("fingerprint", "--dialect", "klingon", log)
+	require.Equal(t, 1, code)
+	require.Contains(t, stderr, "--dialect")
+	code, _, stderr = run("fingerprint", "/nowhere.sql")
+	require.Equal(t, 1, code)
+	require.Contains(t, stderr, "nowhere.sql")
+}
+
 func TestTopicsAndDeadLetters(t *testing.T) {
 	b := streamtest.Start(t)
 	at := "--brokers=" + b.Config.Brokers[0]

@@ -1,0 +1,90 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/pointsman/pointsman/pkg/fingerprint"
+	"github.com/pointsman/pointsman/pkg/fingerprint/querylog"
+)
+
+type fingerprintCmd struct {
+	Files   []string `arg:"" optional:"" help:"Query logs; - or none reads standard input." type:"path"`
+	Input   string   `help:"sql: statements between semicolons or what DELIMITER says; jsonl: one object a line with sql, and if wanted dialect and id." default:"sql" enum:"sql,jsonl"`
+	Dialect string   `help:"Dialect of statements that do not name their own." default:"auto"`
+	Top     int      `help:"Instead of a line for each statement, the N most frequent fingerprints with count, share and an example." placeholder:"N"`
+}
+
+// Run fingerprints the logs, one after the other.
+func (c *fingerprintCmd) Run(s *streams) error {
+	dialect, err := fingerprint.ParseDialect(c.Dialect)
+	if err != nil {
+		return fmt.Errorf("--dialect: %w", err)
+	}
+	files := c.Files
+	if len(files) == 0 {
+		files = []string{"-"}
+	}
+	in, total, err := c.open(s, files)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	opts := querylog.Options{Input: querylog.Format(c.Input), Dialect: dialect, Top: c.Top}
+	if s.terminal && total > progressFrom {
+		bar := progressbar.NewOptions64(total, progressbar.OptionSetWriter(s.err), progressbar.OptionShowBytes(true),
+			progressbar.OptionSetDescription("reading"), progressbar.OptionClearOnFinish())
+		opts.Progress = func(bytes int) { _ = bar.Add(bytes) }
+		defer func() { _ = bar.Finish() }()
+	}
+	result, err := querylog.Run(in, s.out, opts)
+	if err != nil {
+		return err
+	}
+	if result.Bad > 0 {
+		return fmt.Errorf("%d lines hold no statement; each is named in the output", result.Bad)
+	}
+	return nil
+}
+
+// progressFrom is the size from which reading takes long enough to be shown.
+const progressFrom = 16 << 20
+
+// logs reads several inputs as one.
+type logs struct {
+	io.Reader
+	open []io.Closer
+}
+
+// Close closes the files.
+func (l *logs) Close() error {
+	for _, c := range l.open {
+		_ = c.Close()
+	}
+	return nil
+}
+
+// open opens the inputs and sums their sizes; an input without a size makes the sum unknown (-1).
+func (c *fingerprintCmd) open(s *streams, files []string) (io.ReadCloser, int64, error) {
+	l, readers, total := &logs{}, []io.Reader{}, int64(0)
+	for _, name := range files {
+		if name == "-" {
+			readers, total = append(readers, s.in), -1
+			continue
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			_ = l.Close()
+			return nil, 0, fmt.Errorf("opening the log: %w", err)
+		}
+		l.open, readers = append(l.open, f), append(readers, f)
+		if info, err := f.Stat(); err == nil && total >= 0 {
+			total += info.Size()
+		}
+	}
+	l.Reader = io.MultiReader(readers...)
+	return l, total, nil
+}
