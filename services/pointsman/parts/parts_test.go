@@ -2,7 +2,6 @@ package parts_test
 
 import (
 	"context"
-	"errors"
 	"os"
 	"testing"
 	"time"
