@@ -87,7 +87,7 @@ func BenchmarkScan(b *testing.B) {
 		for i := range texts {
 			var sum uint64
 			s := texts[i].SQL
-			for k := 0; k < len(s); k++ {
+			for k := range len(s) {
 				sum += uint64(s[k])
 			}
 			sink += sum

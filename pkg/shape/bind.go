@@ -39,8 +39,8 @@ func (b *Binding) index(slots int) {
 	for i := range b.first {
 		b.first[i] = -1
 	}
-	for i := len(b.spans) - 1; i >= 0; i-- {
-		if s := int(b.spans[i].Slot); s < slots {
+	for i, v := range slices.Backward(b.spans) {
+		if s := int(v.Slot); s < slots {
 			b.first[s] = int32(i)
 		}
 	}
@@ -72,7 +72,7 @@ func parseInt(s string) (int64, bool) {
 		return 0, false
 	}
 	var n int64
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		c := s[i]
 		if c < '0' || c > '9' {
 			return 0, false
@@ -244,7 +244,7 @@ func (b *Binding) prefix(sql string, p *predTemplate) (Op, Value, bool) {
 	if !ok || s.Class != lex.String {
 		return "", Value{}, false
 	}
-	pattern, ok := decodeString(sql[s.Off:s.End], b.d, true)
+	pattern, ok := decodeString(sql[s.Off:s.End], b.d)
 	if !ok {
 		return "", Value{}, false
 	}
@@ -254,7 +254,7 @@ func (b *Binding) prefix(sql string, p *predTemplate) (Op, Value, bool) {
 		if !ok || p.Escape.kind != slotLit {
 			return "", Value{}, false
 		}
-		text, ok := decodeString(sql[e.Off:e.End], b.d, false)
+		text, ok := decodeString(sql[e.Off:e.End], b.d)
 		if !ok || len(text) > 1 {
 			return "", Value{}, false
 		}

@@ -155,7 +155,7 @@ func unix(y, m, d, hour, minute, second int) int64 {
 
 func digits(s string) (int, bool) {
 	n := 0
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {
 			return 0, false
 		}

@@ -71,12 +71,9 @@ func (b *Builder) Calls(parts []string) {
 	case isJSON(name):
 		b.Shape.JSON++
 	}
-	switch sideEffect(name) {
-	case LockEffect:
-		b.Locked = true
-	case Once:
-		b.Wrote = true
-	}
+	effect := sideEffect(name)
+	b.Locked = b.Locked || effect == LockEffect
+	b.Wrote = b.Wrote || effect == Once
 }
 
 // ref numbers the references to tables.

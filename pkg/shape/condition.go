@@ -217,7 +217,7 @@ func (p *parser) columnFirst(n *Query, col Column, i, hi int, b bounds, not bool
 		if c, end, ok := p.constant(i+1, hi); ok && end == hi {
 			n.Where(b.of(col, Test{Op: op, Slots: c.slots()}), not)
 		} else if !not && (op == Ge || op == Gt) {
-			p.since(n, col, i+1, hi)
+			p.since(i+1, hi)
 		}
 		return
 	}
@@ -287,7 +287,7 @@ func comparison(op string) (Op, bool) {
 }
 
 // since notes col >= now() - INTERVAL n unit, in the spellings of the dialects, for the parameter bucket.
-func (p *parser) since(n *Query, col Column, lo, hi int) {
+func (p *parser) since(lo, hi int) {
 	for i := lo; i < hi && i < lo+16; i++ {
 		if p.word(i) == lex.KwInterval && p.tok(i+1).Kind == lex.Literal {
 			unit := ""

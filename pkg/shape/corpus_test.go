@@ -45,6 +45,7 @@ func readCorpus(t testing.TB, path string) []corpusCase {
 	defer f.Close()
 	var cases []corpusCase
 	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		var c corpusCase
 		require.NoError(t, json.Unmarshal(lines.Bytes(), &c))

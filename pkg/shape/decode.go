@@ -16,7 +16,7 @@ func decode(text string, c lex.Class, d lex.Dialect) (Value, bool) {
 	case lex.Bool:
 		return BoolValue(len(text) == 4), true
 	case lex.String:
-		s, ok := decodeString(text, d, false)
+		s, ok := decodeString(text, d)
 		return StringValue(s), ok
 	}
 	return Value{}, false
@@ -64,9 +64,8 @@ func decodeNumber(text string) (Value, bool) {
 	return NumberValue(out), true
 }
 
-// decodeString takes off quotes and escapes. pattern says that the text is a LIKE pattern, in which MySQL keeps the
-// backslash in front of a wildcard.
-func decodeString(text string, d lex.Dialect, pattern bool) (string, bool) {
+// decodeString takes off quotes and escapes. The backslash in front of a wildcard of LIKE stays: that is for the pattern.
+func decodeString(text string, d lex.Dialect) (string, bool) {
 	if len(text) < 2 {
 		return "", false
 	}
@@ -111,7 +110,7 @@ func decodeString(text string, d lex.Dialect, pattern bool) (string, bool) {
 			out.WriteByte(c)
 		case c == '\\' && backslash && i+1 < len(body):
 			i++
-			if !unescape(&out, body[i], pattern) {
+			if !unescape(&out, body[i]) {
 				return "", false
 			}
 		default:
@@ -122,7 +121,7 @@ func decodeString(text string, d lex.Dialect, pattern bool) (string, bool) {
 }
 
 // unescape writes what a backslash and c mean. Forms that dialects disagree on are refused.
-func unescape(out *strings.Builder, c byte, pattern bool) bool {
+func unescape(out *strings.Builder, c byte) bool {
 	switch c {
 	case 'n':
 		out.WriteByte('\n')

@@ -25,47 +25,22 @@ const (
 	Like       Op = "like" // in templates only: the pattern says what it comes to
 )
 
+// mirrored and negated hold the comparisons that Mirror and negate change.
+var (
+	mirrored = map[Op]Op{Lt: Gt, Le: Ge, Gt: Lt, Ge: Le}
+	negated  = map[Op]Op{Eq: Ne, Ne: Eq, Lt: Ge, Le: Gt, Gt: Le, Ge: Lt, In: NotIn, NotIn: In, IsNull: IsNotNull, IsNotNull: IsNull}
+)
+
 // Mirror is the comparison with its sides swapped.
 func (o Op) Mirror() Op {
-	switch o {
-	case Lt:
-		return Gt
-	case Le:
-		return Ge
-	case Gt:
-		return Lt
-	case Ge:
-		return Le
+	if m, ok := mirrored[o]; ok {
+		return m
 	}
 	return o
 }
 
 // negate is the comparison that holds, of non-null values, exactly where this one does not; empty if there is none.
-func (o Op) negate() Op {
-	switch o {
-	case Eq:
-		return Ne
-	case Ne:
-		return Eq
-	case Lt:
-		return Ge
-	case Le:
-		return Gt
-	case Gt:
-		return Le
-	case Ge:
-		return Lt
-	case In:
-		return NotIn
-	case NotIn:
-		return In
-	case IsNull:
-		return IsNotNull
-	case IsNotNull:
-		return IsNull
-	}
-	return ""
-}
+func (o Op) negate() Op { return negated[o] }
 
 // Value is a constant of a text. Numbers keep their digits, so that 64-bit integers stay exact.
 type Value struct {
@@ -129,6 +104,7 @@ func (v Value) MarshalJSON() ([]byte, error) {
 		return json.Marshal(v.text)
 	case listValue:
 		return json.Marshal(v.list)
+	case noValue:
 	}
 	return []byte("null"), nil
 }

@@ -1,6 +1,10 @@
 package shape
 
-import "github.com/pointsman/pointsman/pkg/fingerprint/lex"
+import (
+	"slices"
+
+	"github.com/pointsman/pointsman/pkg/fingerprint/lex"
+)
 
 // headsQuery says that a query begins at i, or brackets that hold one.
 func (p *parser) headsQuery(i int) bool {
@@ -68,7 +72,7 @@ func (p *parser) setOps(i int) (*Query, int) {
 			}
 			ops.Except++
 		default:
-			end := i
+			var end int
 			if n, end = p.tail(n, i); end == i || !p.setOperator(end) {
 				return n, end
 			}
@@ -339,9 +343,9 @@ func (p *parser) cteNamed(parts []string) *Named {
 	if len(parts) != 1 {
 		return nil
 	}
-	for i := len(p.ctes) - 1; i >= 0; i-- {
-		if p.ctes[i].Name == parts[0] {
-			return p.ctes[i]
+	for _, v := range slices.Backward(p.ctes) {
+		if v.Name == parts[0] {
+			return v
 		}
 	}
 	return nil

@@ -61,7 +61,11 @@ func TestBadTextIsBounded(t *testing.T) {
 		"withs":                 fill("WITH a AS ("),
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, d := range []lex.Dialect{lex.Auto, lex.MySQL, lex.Postgres} {
+			dialects := []lex.Dialect{lex.Auto, lex.MySQL, lex.Postgres}
+			if len(sql) > 4<<20 {
+				dialects = dialects[:1] // the one that may have to read twice
+			}
+			for _, d := range dialects {
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
 				start := time.Now()

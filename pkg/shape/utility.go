@@ -13,7 +13,7 @@ func (p *parser) end(i int) int {
 // command is the statement's first words, at most n, for people and rules.
 func (p *parser) command(i, n int) string {
 	out := ""
-	for k := 0; k < n; k++ {
+	for k := range n {
 		t := p.tok(i + k)
 		if t.Kind != lex.Bare || k > 0 && t.Word == lex.NoWord {
 			break

@@ -27,7 +27,7 @@ func Name(text string, quoted bool, d Dialect) string {
 
 // lowerASCII folds ASCII alone: names beyond it are compared byte by byte.
 func lowerASCII(s string) string {
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		if c := s[i]; c >= 'A' && c <= 'Z' {
 			b := []byte(s)
 			for k := i; k < len(b); k++ {

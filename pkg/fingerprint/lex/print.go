@@ -62,7 +62,7 @@ func calls(last prev) bool {
 // appendName writes a name's bytes: ASCII folded if wanted, what is not UTF-8 replaced.
 func appendName(dst []byte, s string, fold bool) []byte {
 	ascii := true
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		c := s[i]
 		if c >= utf8.RuneSelf {
 			ascii = false
@@ -87,7 +87,7 @@ func appendName(dst []byte, s string, fold bool) []byte {
 }
 
 func asciiPrefix(s string) int {
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
 			return i
 		}

@@ -30,16 +30,13 @@ func TestSplit(t *testing.T) {
 		{MySQL, "a`;`b;'x''y;z'", ";", []string{"a`;`b", "'x''y;z'"}, false},
 	} {
 		var got []string
-		rest, open := c.text, false
-		for {
-			end, next, ok, unclosed := Split(rest, c.d, c.delimiter)
+		for rest, more := c.text, true; more; {
+			end, next, ok, open := Split(rest, c.d, c.delimiter)
 			got = append(got, rest[:end])
-			rest = rest[next:]
-			if open = unclosed; !ok {
-				break
+			if rest, more = rest[next:], ok; !more {
+				require.Equal(t, c.open, open, "%s: %s", c.d, c.text)
 			}
 		}
 		require.Equal(t, c.want, got, "%s: %s", c.d, c.text)
-		require.Equal(t, c.open, open, "%s: %s", c.d, c.text)
 	}
 }

@@ -1,5 +1,7 @@
 package lex
 
+import "slices"
+
 // bare reads a name without quotes, or a keyword, that begins at i.
 func (p *pass) bare(i int) int {
 	s := p.s
@@ -120,10 +122,8 @@ func (p *pass) isType(w uint64) bool {
 	case pName:
 		if p.verb == KwCreate || p.verb == KwAlter {
 			w = lower8(w)
-			for _, t := range sizedTypes {
-				if t == w {
-					return true
-				}
+			if slices.Contains(sizedTypes, w) {
+				return true
 			}
 		}
 		return p.typeNext
@@ -133,9 +133,11 @@ func (p *pass) isType(w uint64) bool {
 
 // sizedTypes are the first eight bytes of the types that take integers in a column's definition.
 var sizedTypes = func() (out []uint64) {
-	for _, t := range []string{"decimal", "numeric", "dec", "number", "varchar", "char", "characte", "nchar", "nvarchar", "varbinar",
+	for _, t := range []string{
+		"decimal", "numeric", "dec", "number", "varchar", "char", "characte", "nchar", "nvarchar", "varbinar",
 		"binary", "bit", "int", "integer", "bigint", "smallint", "tinyint", "mediumin", "float", "double", "datetime", "timestam",
-		"time", "string", "fixedstr", "text", "varchar2", "decimal3", "decimal6", "decimal1", "decimalv", "varying", "vector"} {
+		"time", "string", "fixedstr", "text", "varchar2", "decimal3", "decimal6", "decimal1", "decimalv", "varying", "vector",
+	} {
 		out = append(out, load8(t, 0, len(t)))
 	}
 	return out

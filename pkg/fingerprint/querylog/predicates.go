@@ -47,7 +47,7 @@ func appendValue(dst []byte, v shape.Value) []byte {
 }
 
 func appendText(dst []byte, s string) []byte {
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' {
 			return append(dst, encoded(s)...)
 		}

@@ -22,12 +22,12 @@ func differ(sql string, d lex.Dialect) (bool, string) {
 	}
 	var spans lex.Spans
 	tokens, r := shape.Extract(sql, d, &spans)
-	return true, cmp.Diff(comparable(tokens, sql, d, r, &spans), comparable(tree, sql, d, r, &spans))
+	return true, cmp.Diff(essence(tokens, sql, d, r, &spans), essence(tree, sql, d, r, &spans))
 }
 
-// comparable is a bound shape without what the readers need not agree on: where it comes from, the command's spelling, how
+// essence is a bound shape without what the readers need not agree on: where it comes from, the command's spelling, how
 // often an operator counts, and how an expression as a partition key is printed.
-func comparable(t *shape.Template, sql string, d lex.Dialect, r lex.Result, spans *lex.Spans) shape.Shape {
+func essence(t *shape.Template, sql string, d lex.Dialect, r lex.Result, spans *lex.Spans) shape.Shape {
 	var b shape.Binding
 	t.Bind(&b, sql, d, r, spans)
 	s := t.Shape(&b, sql)

@@ -48,18 +48,13 @@ func (b bounds) of(c shape.Column, t shape.Test) shape.Condition {
 }
 
 func (r *reader) binary(q *shape.Query, e *ast.BinaryOperationExpr, b bounds, not bool) {
-	switch e.Op {
-	case opcode.LogicAnd:
-		if !not {
-			r.conditions(q, e.L, b, false)
-			r.conditions(q, e.R, b, false)
-		}
-		return
-	case opcode.LogicOr:
-		if not {
-			r.conditions(q, e.L, b, true)
-			r.conditions(q, e.R, b, true)
-		} else {
+	if e.Op == opcode.LogicAnd || e.Op == opcode.LogicOr {
+		// NOT (a OR b) is NOT a AND NOT b; a negated AND is neither.
+		switch both := (e.Op == opcode.LogicAnd) != not; {
+		case both:
+			r.conditions(q, e.L, b, not)
+			r.conditions(q, e.R, b, not)
+		case !not:
 			r.oneOf(q, e, b)
 		}
 		return

@@ -1,6 +1,8 @@
 package tidbast
 
 import (
+	"slices"
+
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
 	"github.com/pointsman/pointsman/pkg/shape"
@@ -98,9 +100,9 @@ func (r *reader) lookup(parts []string) *shape.Named {
 	if len(parts) != 1 {
 		return nil
 	}
-	for i := len(r.named) - 1; i >= 0; i-- {
-		if r.named[i].Name == parts[0] {
-			return r.named[i]
+	for _, v := range slices.Backward(r.named) {
+		if v.Name == parts[0] {
+			return v
 		}
 	}
 	return nil
@@ -170,8 +172,8 @@ func (r *reader) delete(s *ast.DeleteStmt) {
 	q := &shape.Query{}
 	b.Roots = append(b.Roots, q)
 	r.join(q, s.TableRefs.TableRefs)
-	switch {
-	case s.Tables == nil:
+	switch s.Tables {
+	case nil:
 		if len(q.Items) > 0 && q.Items[0].Parts != nil {
 			b.Writes(q.Items[0].Table)
 		}
