@@ -11,21 +11,20 @@ import (
 // facts are what the rules may test. What is not known is not in it, and matches nothing.
 func facts(in *Input) policy.Facts {
 	s := &in.Shape
-	f := policy.Facts{
-		"sla_ms":          policy.NumberFact(float64(in.sla().Milliseconds())),
-		"attempt":         policy.NumberFact(float64(in.Attempt)),
-		"parsed":          policy.BoolFact(parsed(in)),
-		"client_tag":      policy.WordFact(in.Task.Tags...),
-		"principal_class": policy.WordFact(string(in.Task.SessionClass())),
-		"tenant":          policy.WordFact(in.Task.Tenant),
-		"user":            policy.WordFact(in.Task.User),
-		"dataset":         policy.WordFact(in.Task.Dataset),
-		"query_type":      policy.WordFact(in.Task.QueryType),
-		"statement":       policy.WordFact(string(s.Statement)),
-		"dialect":         policy.WordFact(in.Task.Dialect),
-		"tables":          policy.WordFact(shape.Names(s.Tables)...),
-		"engine_hint":     policy.WordFact(in.Task.EngineHint),
-	}
+	f := make(policy.Facts, 32+5*len(in.Policy.Pools)) // what a Task can have, and a pool: a map that grows costs more than all else here
+	f["sla_ms"] = policy.NumberFact(float64(in.sla().Milliseconds()))
+	f["attempt"] = policy.NumberFact(float64(in.Attempt))
+	f["parsed"] = policy.BoolFact(parsed(in))
+	f["client_tag"] = policy.WordFact(in.Task.Tags...)
+	f["principal_class"] = policy.WordFact(string(in.Task.SessionClass()))
+	f["tenant"] = policy.WordFact(in.Task.Tenant)
+	f["user"] = policy.WordFact(in.Task.User)
+	f["dataset"] = policy.WordFact(in.Task.Dataset)
+	f["query_type"] = policy.WordFact(in.Task.QueryType)
+	f["statement"] = policy.WordFact(string(s.Statement))
+	f["dialect"] = policy.WordFact(in.Task.Dialect)
+	f["tables"] = policy.WordFact(shape.Names(s.Tables)...)
+	f["engine_hint"] = policy.WordFact(in.Task.EngineHint)
 	number(f, "estimated_bytes", in.scanBytes())
 	if parsed(in) {
 		f["join_tables"] = policy.NumberFact(float64(s.JoinTables))

@@ -17,8 +17,8 @@ import (
 type factor struct {
 	name string
 	code Code
-	// bands gives each candidate its value and band; lower bands are better.
-	bands func(in *Input, cands []*candidate) []banded
+	// bands gives each candidate its value and band; lower bands are better. What it leaves in out is no value and band 0.
+	bands func(in *Input, cands []*candidate, out []banded)
 }
 
 type banded struct {
@@ -39,7 +39,7 @@ var factors = []factor{
 // rank estimates and orders the candidates that passed the filters, best first, and fills their ranks, factors and what
 // each lost by.
 func rank(in *Input, all []*candidate) []*candidate {
-	var cands []*candidate
+	cands := make([]*candidate, 0, len(all))
 	for _, c := range all {
 		if c.Filtered == nil {
 			complete(in, c)
@@ -49,8 +49,14 @@ func rank(in *Input, all []*candidate) []*candidate {
 	if len(cands) == 0 {
 		return nil
 	}
+	for _, c := range cands {
+		c.bands, c.Factors = make([]int, 0, len(factors)), make([]event.Factor, 0, len(factors))
+	}
+	out := make([]banded, len(cands))
 	for _, f := range factors {
-		for i, b := range f.bands(in, cands) {
+		clear(out)
+		f.bands(in, cands, out)
+		for i, b := range out {
 			cands[i].bands = append(cands[i].bands, b.band)
 			cands[i].Factors = append(cands[i].Factors, event.Factor{Name: f.name, Value: b.value, Band: b.band})
 		}
@@ -70,12 +76,10 @@ func rank(in *Input, all []*candidate) []*candidate {
 }
 
 // slaBands: 0 good enough, then ever worse. The target is the policy's.
-func slaBands(in *Input, cands []*candidate) []banded {
-	out := make([]banded, len(cands))
+func slaBands(in *Input, cands []*candidate, out []banded) {
 	for i, c := range cands {
 		out[i] = banded{value(c.parts.pHit, signal.Probability), slaBand(in, c.parts.pHit)}
 	}
-	return out
 }
 
 func slaBand(in *Input, pHit float64) int {
@@ -89,17 +93,16 @@ func slaBand(in *Input, pHit float64) int {
 }
 
 // completionBands count only where the SLA is as good as lost: then the sooner the better, in steps of a factor of 1.5.
-func completionBands(in *Input, cands []*candidate) []banded {
-	return logBands(cands, 1.5, signal.Millis, func(c *candidate) (float64, bool) {
+func completionBands(_ *Input, cands []*candidate, out []banded) {
+	logBands(cands, out, 1.5, signal.Millis, func(c *candidate) (float64, bool) {
 		return c.parts.total, c.bands[0] >= 3
 	})
 }
 
 // hintBands prefer what the request asks for, by cluster or by engine, where the SLA leaves the choice.
-func hintBands(in *Input, cands []*candidate) []banded {
-	out := make([]banded, len(cands))
+func hintBands(in *Input, cands []*candidate, out []banded) {
 	if in.Task.EngineHint == "" {
-		return out
+		return
 	}
 	for i, c := range cands {
 		asked := c.Cluster == in.Task.EngineHint || c.Engine == in.Task.EngineHint
@@ -108,23 +111,21 @@ func hintBands(in *Input, cands []*candidate) []banded {
 			out[i].band = 1
 		}
 	}
-	return out
 }
 
 // costBands are steps of a quarter.
-func costBands(in *Input, cands []*candidate) []banded {
-	return logBands(cands, 1.25, "", func(c *candidate) (float64, bool) { return c.parts.cost, true })
+func costBands(_ *Input, cands []*candidate, out []banded) {
+	logBands(cands, out, 1.25, "", func(c *candidate) (float64, bool) { return c.parts.cost, true })
 }
 
 // logBands bands by the logarithm of the ratio to the smallest value. Candidates that do not count are in band 0.
-func logBands(cands []*candidate, step float64, unit signal.Unit, of func(*candidate) (float64, bool)) []banded {
+func logBands(cands []*candidate, out []banded, step float64, unit signal.Unit, of func(*candidate) (float64, bool)) {
 	least := math.Inf(1)
 	for _, c := range cands {
 		if v, ok := of(c); ok {
 			least = math.Min(least, v)
 		}
 	}
-	out := make([]banded, len(cands))
 	for i, c := range cands {
 		v, ok := of(c)
 		out[i].value = value(v, unit)
@@ -132,36 +133,33 @@ func logBands(cands []*candidate, step float64, unit signal.Unit, of func(*candi
 			out[i].band = int(math.Round(math.Log(v/least) / math.Log(step)))
 		}
 	}
-	return out
 }
 
 // loadBands are tenths of the slots. If any candidate's load is unknown the factor says nothing: a missing signal must
 // look neither idle nor full.
-func loadBands(in *Input, cands []*candidate) []banded {
-	out := make([]banded, len(cands))
+func loadBands(in *Input, cands []*candidate, out []banded) {
 	for i, c := range cands {
 		running, ok1 := in.signal(c.Cluster, signal.Running).Get()
 		queued, ok2 := in.signal(c.Cluster, signal.Queued).Get()
 		slots, ok3 := in.signal(c.Cluster, signal.Slots).Get()
 		if !ok1 || !ok2 || !ok3 || slots <= 0 {
-			return make([]banded, len(cands))
+			clear(out)
+			return
 		}
 		load := (running + queued + float64(in.Inflight[c.Cluster])) / slots
 		out[i] = banded{value(load, ""), int(load * 10)}
 	}
-	return out
 }
 
 // affinityBands keep a fingerprint on one cluster by rendezvous hashing (Thaler and Ravishankar, 1998), so that caches
 // stay warm and a cluster that comes or goes moves only its own share.
-func affinityBands(in *Input, cands []*candidate) []banded {
+func affinityBands(in *Input, cands []*candidate, out []banded) {
 	hashes := make([]uint64, len(cands))
 	for i, c := range cands {
 		h := fnv.New64a()
 		_, _ = h.Write([]byte(in.Fingerprint + "\x00" + c.Target.String()))
 		hashes[i] = h.Sum64()
 	}
-	out := make([]banded, len(cands))
 	for i := range cands {
 		for j := range cands {
 			if hashes[j] > hashes[i] {
@@ -169,7 +167,6 @@ func affinityBands(in *Input, cands []*candidate) []banded {
 			}
 		}
 	}
-	return out
 }
 
 // lostBy says which factor decided between the winner and a loser, how far apart they were, and the smallest change that

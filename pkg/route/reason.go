@@ -1,7 +1,6 @@
 package route
 
 import (
-	"sort"
 	"strings"
 
 	"github.com/pointsman/pointsman/pkg/event"
@@ -101,14 +100,21 @@ func NewReason(code Code, args ...string) event.Reason {
 }
 
 func render(template string, args map[string]string) string {
-	names := make([]string, 0, len(args))
-	for name := range args {
-		names = append(names, name)
+	var b strings.Builder
+	b.Grow(len(template) + 64)
+	for {
+		text, rest, more := strings.Cut(template, "{")
+		b.WriteString(text)
+		if !more {
+			return b.String()
+		}
+		name, after, closed := strings.Cut(rest, "}")
+		if value, ok := args[name]; ok && closed {
+			b.WriteString(value)
+			template = after
+			continue
+		}
+		b.WriteByte('{')
+		template = rest
 	}
-	sort.Strings(names)
-	pairs := make([]string, 0, 2*len(names))
-	for _, name := range names {
-		pairs = append(pairs, "{"+name+"}", args[name])
-	}
-	return strings.NewReplacer(pairs...).Replace(template)
 }
