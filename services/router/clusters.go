@@ -10,7 +10,8 @@ import (
 // clusters is what the router knows of the clusters now: the newest signals, and the Tasks it has sent to each since those
 // were observed. Without the second, forty dashboards that arrive within one signal's age would all see the same empty queue.
 type clusters struct {
-	mu       sync.Mutex
+	mu sync.Mutex
+	// snapshot is shared with decisions and never changes: an observation makes a new one.
 	snapshot signal.Snapshot
 	sent     map[string][]time.Time
 }
@@ -23,7 +24,9 @@ func newClusters() *clusters {
 func (c *clusters) observe(o signal.Observation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.snapshot.Merge(o)
+	next := c.snapshot.Clone()
+	next.Merge(o)
+	c.snapshot = next
 	if v, ok := c.snapshot[o.Cluster][signal.Queued]; ok {
 		c.sent[o.Cluster] = after(c.sent[o.Cluster], v.At)
 	}
@@ -40,7 +43,7 @@ func (c *clusters) routed(cluster string, at time.Time) {
 // has ended.
 const maxUnseen = 10 * time.Second
 
-// view returns a copy of the signals and the counts, for one decision.
+// view returns the signals, which are only to be read, and the counts, for one decision.
 func (c *clusters) view(now time.Time) (signal.Snapshot, map[string]int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,7 +55,7 @@ func (c *clusters) view(now time.Time) (signal.Snapshot, map[string]int) {
 			inflight[cluster] = len(sent)
 		}
 	}
-	return c.snapshot.Clone(), inflight
+	return c.snapshot, inflight
 }
 
 // after drops the times that are not after t; the list is in order.
