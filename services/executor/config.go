@@ -54,7 +54,7 @@ type AttemptConfig struct {
 	SignalAge     time.Duration `yaml:"signalAge" doc:"How old a signal may be to say that a pool sleeps; an older one counts as unknown, and the pool is tried."`
 	GuardLeave    time.Duration `yaml:"guardLeave" doc:"How long after its claim a submission may leave. All executors of a group need the same value."`
 	GuardSettle   time.Duration `yaml:"guardSettle" doc:"How long a submission that has left may take until a look-up sees it. All executors of a group need the same value."`
-	LookUpTimeout time.Duration `yaml:"lookUpTimeout" doc:"How long an engine that does not answer is asked for a read of unknown fate before it is taken for gone. A write is asked for until its deadline."`
+	LookUpTimeout time.Duration `yaml:"lookUpTimeout" doc:"How long an engine that does not answer is asked for a read of unknown fate before it is taken for gone; one that refuses connections is given a second. A write is asked for until its deadline."`
 	StopTimeout   time.Duration `yaml:"stopTimeout" doc:"How long a stop waits until the engine says that a query is gone."`
 	SeenAfter     time.Duration `yaml:"seenAfter" doc:"How long a submission goes unanswered until the engine is asked whether it runs."`
 	Grace         time.Duration `yaml:"grace" doc:"How long running attempts may finish when the process ends or a partition moves; after that they are left to the next owner."`
@@ -79,7 +79,7 @@ func Default() Config {
 		Attempts: AttemptConfig{
 			MaxAttempts: 6, MaxRetries: 2, BackoffFirst: 200 * time.Millisecond, BackoffMax: 10 * time.Second,
 			CapacityWait: 2 * time.Minute, SignalAge: 30 * time.Second, GuardLeave: 5 * time.Second, GuardSettle: time.Second,
-			LookUpTimeout: 3 * time.Second, StopTimeout: 10 * time.Second, SeenAfter: 150 * time.Millisecond, Grace: 5 * time.Second,
+			LookUpTimeout: 10 * time.Second, StopTimeout: 10 * time.Second, SeenAfter: 150 * time.Millisecond, Grace: 5 * time.Second,
 		},
 		Results: ResultConfig{Folder: "results", Inline: config.MiB, Max: 1024 * config.MiB, Keep: 24 * time.Hour, Sweep: time.Minute},
 	}

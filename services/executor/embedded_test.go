@@ -25,6 +25,7 @@ func newRealBench(t *testing.T) (b *bench, small, large *chdb.Engine) {
 	b.servers = nil
 	b.config = func(c *executor.Config) {
 		c.Engines = nil
+		c.Attempts.LookUpTimeout = 10 * time.Second // a real engine may be slow, and is not gone for that
 		for name, e := range map[string]*chdb.Engine{interactive: small, batch: large} {
 			c.Engines = append(c.Engines, executor.EngineConfig{Name: name, Kind: "clickhouse", URL: e.URL(), User: "default", Slots: 8})
 		}

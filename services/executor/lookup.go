@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/pointsman/pointsman/pkg/attempt"
@@ -44,7 +45,7 @@ func (y *try) lookUp(ctx context.Context) attempt.Event {
 		}
 		return attempt.FoundGoneRead
 	}
-	patience := time.Now().Add(y.p.app.cfg.Attempts.LookUpTimeout)
+	began := time.Now()
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
 		if e := y.interrupted(ctx); e != "" {
 			return e
@@ -55,7 +56,7 @@ func (y *try) lookUp(ctx context.Context) attempt.Event {
 		switch {
 		case err == nil:
 			return y.foundRun(run, write)
-		case !write && time.Now().After(patience):
+		case !write && time.Since(began) > y.p.app.cfg.Attempts.patience(err):
 			y.log.WarnContext(ctx, "the engine can't be asked for a read of unknown fate; it is taken for gone", telemetry.Err(err))
 			y.found(foundNoEngine)
 			f := failure.Of(failure.ClusterDown, err.Error())
@@ -66,6 +67,17 @@ func (y *try) lookUp(ctx context.Context) attempt.Event {
 			return e
 		}
 	}
+}
+
+// refusedFor is how long an engine at whose address nobody listens is asked again: it is gone, and its queries with it.
+const refusedFor = time.Second
+
+// patience is how long an engine that does not answer is asked again for a read. One that is only slow gets all of it.
+func (c AttemptConfig) patience(err error) time.Duration {
+	if e, ok := errors.AsType[*engine.Error](err); ok && e.Phase == engine.NotSent {
+		return min(refusedFor, c.LookUpTimeout)
+	}
+	return c.LookUpTimeout
 }
 
 func (y *try) found(what string) { y.p.app.metrics.takeovers.WithLabelValues(what).Inc() }

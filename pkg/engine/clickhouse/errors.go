@@ -3,6 +3,7 @@ package clickhouse
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"strconv"
 	"strings"
@@ -35,6 +36,8 @@ func (e *Engine) wrap(err error, sub *submission) *engine.Error {
 		out.Phase, out.Code, out.Err = engine.Answered, formatCode, format
 	case errors.As(err, &status) && status.StatusCode < 500:
 		out.Phase = engine.Answered
+	case sub == nil && neverDialled(err):
+		out.Phase = engine.NotSent
 	}
 	if sub != nil && !sub.sent.Load() {
 		out.Phase = engine.NotSent
@@ -43,6 +46,12 @@ func (e *Engine) wrap(err error, sub *submission) *engine.Error {
 		}
 	}
 	return out
+}
+
+// neverDialled says that no connection came about.
+func neverDialled(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial"
 }
 
 // plain takes the request's address out of an error: it holds the user and every setting, and says nothing to a reader.

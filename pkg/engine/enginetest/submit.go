@@ -156,6 +156,7 @@ func deadServer(t *testing.T, f Fixture) {
 
 	_, err = e.Find(t.Context(), id(t))
 	require.Error(t, err, "an engine that can't be asked is not one that knows nothing")
+	require.Equal(t, engine.NotSent, f.failed(t, err, failure.ClusterDown).Phase)
 	_, err = e.Kill(t.Context(), id(t))
 	require.Error(t, err)
 	require.Error(t, e.Canary(t.Context()))
