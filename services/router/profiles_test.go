@@ -93,6 +93,9 @@ func TestOneQueryAtATimeForAllPartitions(t *testing.T) {
 		var wg sync.WaitGroup
 		for _, f := range []string{"a", "b", "c", "d"} {
 			wg.Go(func() { require.True(t, p.lookup(t.Context(), []string{f})[f].Asked) })
+			if f == "a" {
+				synctest.Wait() // its query is on its way
+			}
 		}
 		wg.Wait()
 		require.Len(t, o.asked(), 2, "the first alone, the others together behind it")
