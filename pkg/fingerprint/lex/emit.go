@@ -62,7 +62,7 @@ func (p *pass) literal(off, end int, c Class) {
 		p.settle(false, true)
 		if p.pend&pendSign != 0 {
 			p.pend &^= pendSign
-			p.back(&p.signAt, signMark)
+			p.back(&p.signAt)
 			off = p.signStart
 		}
 	}
@@ -99,7 +99,7 @@ func (p *pass) span(s *Spans, v Span) {
 		return
 	}
 	if p.lists > 0 {
-		if f := &p.frames[p.lists-1]; len(s.List)-f.firstSpan >= MaxListSpans {
+		if f := &p.frames[p.lists-1]; len(s.List)-int(f.firstSpan) >= MaxListSpans {
 			s.Cut = true
 			return
 		}
@@ -155,7 +155,7 @@ func (p *pass) sign(off int) {
 			p.op(off, off+1, pOp)
 			return
 		}
-		p.mark(&p.signAt, signMark)
+		p.mark(&p.signAt)
 		p.signStart = off
 		p.pend |= pendSign
 	}

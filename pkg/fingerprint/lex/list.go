@@ -3,16 +3,15 @@ package lex
 // frame is one list whose equal neighbours are folded into one: the elements of IN (..) or the rows of VALUES.
 // Every element is hashed apart from what surrounds it, so that its repetition can be told and dropped.
 type frame struct {
-	depth     int
-	rows      bool // rows of VALUES: the frame has no bracket of its own
-	has       bool // an element was kept
-	n         uint32
-	keptSlot  uint32
-	firstSpan int
-	a, b      uint64 // hash around the list
-	keptA     uint64
-	keptB     uint64
-	at        mark // where the present element begins
+	a, b         uint64 // hash around the list
+	keptA, keptB uint64 // hash of the element that was kept last
+	depth        int32
+	n            uint32
+	keptSlot     uint32
+	firstSpan    int32
+	slot, tokens uint32 // where the present element begins
+	rows         bool   // rows of VALUES: the frame has no bracket of its own
+	has          bool   // an element was kept
 }
 
 func (p *pass) openList(rows bool) {
@@ -22,17 +21,19 @@ func (p *pass) openList(rows bool) {
 	}
 	f := &p.frames[p.lists]
 	p.lists++
-	f.depth, f.rows, f.has, f.n, f.keptSlot, f.a, f.b = p.depth, rows, false, 0, 0, p.a, p.b
-	f.firstSpan = 0
+	*f = frame{a: p.a, b: p.b, depth: int32(p.depth), rows: rows}
 	if p.out != nil && p.out.spans != nil {
-		f.firstSpan = len(p.out.spans.List)
+		f.firstSpan = int32(len(p.out.spans.List))
 	}
 	p.startElement(f)
 }
 
 func (p *pass) startElement(f *frame) {
 	p.a, p.b = p.seed.Lo^tagElement, p.seed.Hi^tagElement
-	p.mark(&f.at, p.lists-1)
+	f.slot, f.tokens = p.slot, p.tokens
+	if p.out != nil {
+		p.out.mark(p.lists - 1)
+	}
 }
 
 // endElement keeps the element that was just read, or drops it if it repeats the one before.
@@ -40,15 +41,18 @@ func (p *pass) endElement(f *frame) {
 	f.n++
 	if f.has && p.a == f.keptA && p.b == f.keptB {
 		if o := p.out; o != nil && o.spans != nil {
-			shift := f.at.slot - f.keptSlot
+			shift := f.slot - f.keptSlot
 			for k := o.marks[p.lists-1].spans; k < len(o.spans.List); k++ {
 				o.spans.List[k].Slot -= shift
 			}
 		}
-		p.back(&f.at, p.lists-1)
+		p.slot, p.tokens = f.slot, f.tokens // the hash is set by who comes next
+		if p.out != nil {
+			p.out.back(p.lists - 1)
+		}
 		return
 	}
-	f.has, f.keptA, f.keptB, f.keptSlot = true, p.a, p.b, f.at.slot
+	f.has, f.keptA, f.keptB, f.keptSlot = true, p.a, p.b, f.slot
 	p.a, p.b = f.a, f.b
 	p.mix(f.keptA, tagElement)
 	p.mix(f.keptB, tagElement)
@@ -86,7 +90,7 @@ func (p *pass) unlist() {
 // inList is the innermost list if the present depth is where its commas stand.
 func (p *pass) inList() *frame {
 	if p.lists > 0 {
-		if f := &p.frames[p.lists-1]; f.depth == p.depth {
+		if f := &p.frames[p.lists-1]; int(f.depth) == p.depth {
 			return f
 		}
 	}
@@ -159,7 +163,7 @@ func (p *pass) close(off int) {
 	if p.pend != 0 {
 		p.settle(false, false)
 	}
-	for p.lists > 0 && p.frames[p.lists-1].depth >= p.depth && (p.depth > 0 || !p.frames[p.lists-1].rows) {
+	for p.lists > 0 && int(p.frames[p.lists-1].depth) >= p.depth && (p.depth > 0 || !p.frames[p.lists-1].rows) {
 		p.closeList()
 	}
 	c := p.s[off]

@@ -116,25 +116,34 @@ type outMark struct {
 // signMark is the number of the mark in front of a sign; lists use the numbers below.
 const signMark = maxLists
 
-// mark remembers the present place under a number.
-func (p *pass) mark(m *mark, number int) {
+// mark remembers the present place, in front of a sign.
+func (p *pass) mark(m *mark) {
 	m.a, m.b, m.slot, m.tokens = p.a, p.b, p.slot, p.tokens
-	if o := p.out; o != nil {
-		k := &o.marks[number]
-		k.canon, k.tokens, k.last, k.lastP, k.loneDot = len(o.canon), len(o.tokens), o.last, o.lastP, o.loneDot
-		if o.spans != nil {
-			k.spans = len(o.spans.List)
-		}
+	if p.out != nil {
+		p.out.mark(signMark)
 	}
 }
 
 // back forgets what was written since the mark. Spans stay: the caller says what becomes of them.
-func (p *pass) back(m *mark, number int) {
+func (p *pass) back(m *mark) {
 	p.a, p.b, p.slot, p.tokens = m.a, m.b, m.slot, m.tokens
-	if o := p.out; o != nil {
-		k := &o.marks[number]
-		o.canon, o.tokens, o.last, o.lastP, o.loneDot = o.canon[:k.canon], o.tokens[:k.tokens], k.last, k.lastP, k.loneDot
+	if p.out != nil {
+		p.out.back(signMark)
 	}
+}
+
+// mark remembers how much was written, under a number.
+func (o *output) mark(number int) {
+	k := &o.marks[number]
+	k.canon, k.tokens, k.last, k.lastP, k.loneDot = len(o.canon), len(o.tokens), o.last, o.lastP, o.loneDot
+	if o.spans != nil {
+		k.spans = len(o.spans.List)
+	}
+}
+
+func (o *output) back(number int) {
+	k := &o.marks[number]
+	o.canon, o.tokens, o.last, o.lastP, o.loneDot = o.canon[:k.canon], o.tokens[:k.tokens], k.last, k.lastP, k.loneDot
 }
 
 // Run makes one pass over a text. Seeds make the key private to a process; spans may be nil.

@@ -4,7 +4,7 @@ package lex
 // i is behind a comma; so is what it returns, or it is i. Whatever is not as plain as that is left to scan.
 func (p *pass) repeated(i int) int {
 	f := &p.frames[p.lists-1]
-	if f.rows || !f.has || p.pend != 0 || f.depth != p.depth || !p.literalOnly(f) {
+	if f.rows || !f.has || p.pend != 0 || int(f.depth) != p.depth || !p.literalOnly(f) {
 		return i
 	}
 	s := p.s

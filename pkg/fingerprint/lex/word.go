@@ -86,6 +86,12 @@ func (p *pass) nameAhead(j int, kw Word) bool {
 	case cDot:
 		return true
 	case cSpace, cOp:
+		if j+1 < len(p.s) && class[p.s[j]] == cSpace {
+			switch class[p.s[j+1]] {
+			case cWord, cDigit, cOpen, cQuote:
+				return false // nearly always
+			}
+		}
 		k := p.peek(j)
 		fraction := k+1 < len(p.s) && class[p.s[k+1]] == cDigit && words[kw].flags&expects != 0 // SELECT .5
 		return k < len(p.s) && p.s[k] == '.' && !fraction
@@ -101,8 +107,10 @@ func (p *pass) name(i, j int, w1, w2 uint64) {
 	if p.verbState == 0 {
 		p.verbState = 2
 	}
-	p.typeNext = p.isType(w1)
-	p.copyIn = p.copyIn || p.verb == KwCopy && p.prev == after(KwFrom) && lower8(w1) == stdin
+	p.typeNext = (p.prev == pName || p.prev == pCast) && p.isType(w1)
+	if p.verb == KwCopy && p.prev == after(KwFrom) && lower8(w1) == stdin {
+		p.copyIn = true
+	}
 	p.hashWord(i, j, w1, w2)
 	p.tokens++
 	if p.out != nil {
@@ -209,7 +217,7 @@ func (p *pass) keyword(i, j int, w1, w2 uint64, kw Word) int {
 			}
 		}
 	}
-	p.typeNext = p.isType(w1)
+	p.typeNext = (was == pName || was == pCast) && p.isType(w1)
 	p.hashWord(i, j, w1, w2)
 	p.tokens++
 	if p.out != nil {
