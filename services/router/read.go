@@ -121,7 +121,11 @@ func faulty(rec *kgo.Record, err error, env stream.Envelope) request {
 		Tenant any `json:"tenant"`
 	}
 	data := env.Data
-	if data == nil {
+	switch {
+	case data != nil:
+	case env.Mode == stream.ModeStructured:
+		return r // the id out there is the event's, not the Task's: somebody else's Task may have that name
+	default:
 		data = rec.Value
 	}
 	if json.Unmarshal(data, &probe) != nil || (env.Type != "" && env.Type != event.QueryRequested) {

@@ -84,6 +84,18 @@ func TestReadRequests(t *testing.T) {
 	}
 }
 
+// The id of a CloudEvent is not the id of its Task: a structured event that can't be read must not reject the Task of that name.
+func TestAnEventsIDIsNoTasksID(t *testing.T) {
+	for _, body := range []string{
+		`{"specversion":"1.0","id":"somebodys-task","source":"/x","type":"` + string(event.QueryRequested) + `"}`,
+		`{"specversion":"1.0","id":"somebodys-task","source":"/x","data":{"sql":"SELECT 1","tenant":"t"}}`,
+	} {
+		r := read(record(body, "content-type", "application/cloudevents+json"), event.TopicRequests, query.Limits{}, now)
+		require.NotNil(t, r.fault)
+		require.Nil(t, r.invalid)
+	}
+}
+
 // What a rejection carries on must fit every reader: the history has no column for a negative SLA.
 func TestARejectionCarriesNoTimeThatCantBeKept(t *testing.T) {
 	for name, c := range map[string]struct {
