@@ -147,7 +147,7 @@ func (f *Fleet) config(p *Process) section {
 	if f.opts.Traces {
 		telemetry["trace"] = section{"exporter": "stdout"}
 	}
-	c := section{"telemetry": telemetry, "kafka": section{"brokers": sc.Brokers, "clientId": p.Name}}
+	c := section{"telemetry": telemetry, "kafka": section{"brokers": sc.Brokers, "prefix": sc.Prefix, "clientId": p.Name}}
 	timeout := f.opts.SessionTimeout.String()
 	group := section{"sessionTimeout": timeout, "heartbeatEvery": (f.opts.SessionTimeout / 5).String(), "rebalanceTimeout": "10s"}
 	history := section{"addr": []string{sc.HistoryAddr}}

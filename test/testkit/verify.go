@@ -42,7 +42,7 @@ func (f Findings) String() string {
 
 // Judge waits for the end of every Task and then holds the whole world against what is promised:
 //
-//   - none is lost, and no Task has two different Outcomes;
+//   - none is lost, no Task has two different Outcomes, and nobody else's Task has one;
 //   - every engine saw at most one submission of an attempt, each under a claim that stands in the ledger, and none after the
 //     attempt had ended there: an owner that was taken for dead must not run what its successor has given up or run anew;
 //   - what was published is what the ledger fixed, byte for byte;
@@ -53,16 +53,23 @@ func (w *World) Judge(ids []string, within time.Duration) Findings {
 	w.Log.Ended(ids, within)
 	w.Log.CatchUp(time.Minute)
 	f := Findings{Tasks: len(ids), Ending: time.Since(began)}
-	w.judgeOutcomes(&f)
+	w.judgeOutcomes(&f, ids)
 	w.judgeSubmissions(&f)
 	began = time.Now()
 	w.judgeHistory(&f)
 	f.Storing = time.Since(began)
+	if f.Slowest.TotalMs > slow.Milliseconds() {
+		w.T.Logf("why %s took so long:\n%s", f.Slowest.TaskID, w.Log.Story(f.Slowest.TaskID))
+	}
 	return f
 }
 
-func (w *World) judgeOutcomes(f *Findings) {
+func (w *World) judgeOutcomes(f *Findings, ids []string) {
 	w.T.Helper()
+	expected := map[string]bool{}
+	for _, id := range ids {
+		expected[id] = true
+	}
 	first := map[string]*kgo.Record{}
 	for _, rec := range w.Log.Records(event.TopicOutcomes) {
 		o, ok := outcomeOf(rec)
@@ -70,6 +77,7 @@ func (w *World) judgeOutcomes(f *Findings) {
 			continue
 		}
 		require.Equal(w.T, string(rec.Key), o.TaskID)
+		require.True(w.T, expected[o.TaskID], "task %s has an outcome, and nobody has asked for it\n%s", o.TaskID, w.Log.Story(o.TaskID))
 		f.OutcomeRecords++
 		if have := first[o.TaskID]; have != nil {
 			if !bytes.Equal(have.Value, rec.Value) {
@@ -97,6 +105,9 @@ func outcomeOf(rec *kgo.Record) (o event.Outcome, ok bool) {
 	env, err := stream.Decode(rec, stream.RulesFor(event.TopicOutcomes))
 	return o, err == nil && env.Type == event.TaskEnded && json.Unmarshal(env.Data, &o) == nil && o.TaskID != ""
 }
+
+// slow is how long a Task may take before its story is told.
+const slow = 15 * time.Second
 
 const stamp = "15:04:05.000"
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pointsman/pointsman/pkg/embedded/chdb"
@@ -37,6 +38,8 @@ func Main(m *testing.M) {
 type Options struct {
 	// Brokers are those of a Kafka that runs already; empty takes the embedded broker.
 	Brokers []string
+	// Prefix is put before topics and groups, so that several worlds fit on one Kafka.
+	Prefix string
 	// Scale of the tables; 0 is 0.01.
 	Scale float64
 	// InteractiveMemory is the hard limit of a query on the interactive pool; 0 is 12 MB, which Wide exceeds at scale 0.01.
@@ -89,7 +92,7 @@ func New(t testing.TB, opts Options) *World {
 	}
 	w.Stack.InteractiveAddr, w.Stack.BatchAddr = w.Interactive.Addr(), w.Batch.Addr()
 	if len(opts.Brokers) > 0 {
-		w.Stack.Brokers = opts.Brokers
+		w.Stack.Brokers, w.Stack.Prefix = opts.Brokers, opts.Prefix
 	}
 	w.Kafka = w.Stack.Kafka()
 	w.specs, err = topicadmin.Specs()
@@ -104,6 +107,19 @@ func New(t testing.TB, opts Options) *World {
 	w.Log = follow(t, w.Kafka)
 	w.producer, w.manual = w.client(t), w.client(t, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	return w
+}
+
+// Leader is the node id of the broker that leads a partition.
+func (w *World) Leader(t testing.TB, topic string, partition int32) int32 {
+	t.Helper()
+	client, err := stream.NewClient(w.Kafka, stream.Deps{}, "test-leader")
+	require.NoError(t, err)
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	topics, err := kadm.NewClient(client).ListTopics(ctx, w.Kafka.Topic(topic))
+	require.NoError(t, err)
+	return topics[w.Kafka.Topic(topic)].Partitions[partition].Leader
 }
 
 // client is a producer as an outsider would make one: no CloudEvents, no envelope of ours.
