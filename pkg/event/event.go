@@ -80,7 +80,11 @@ func (t Target) String() string {
 
 // Marshal encodes a payload the one way every writer uses: no HTML escaping, fixed field order.
 func Marshal(v any) ([]byte, error) {
-	data, err := query.EncodeObject(v, nil)
+	write := func() ([]byte, error) { return query.EncodeObject(v, nil) }
+	if m, ok := v.(json.Marshaler); ok {
+		write = m.MarshalJSON // in the same way; encoding/json would go over its bytes once more
+	}
+	data, err := write()
 	if err != nil {
 		return nil, fmt.Errorf("encoding %T: %w", v, err)
 	}
