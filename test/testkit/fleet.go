@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -107,8 +108,8 @@ func (f *Fleet) Forget(p *Process) {
 // Stop ends all processes in an orderly way, the front door first, and requires that each of them ends well.
 func (f *Fleet) Stop() {
 	f.w.T.Helper()
-	for i := len(Services) - 1; i >= 0; i-- {
-		for _, p := range f.Of(Services[i]) {
+	for _, service := range slices.Backward(Services) {
+		for _, p := range f.Of(service) {
 			require.Zero(f.w.T, p.Stop(40*time.Second), "exit code of %s after SIGTERM\n%s", p.Name, p.Tail(20))
 		}
 	}
@@ -167,9 +168,7 @@ func (f *Fleet) config(p *Process) section {
 			{"name": parts.Interactive, "url": "http://" + sc.InteractiveAddr, "slots": 4, "canary": canary},
 			{"name": parts.BatchPool, "url": "http://" + sc.BatchAddr, "slots": 2, "canary": canary},
 		}
-		for key, value := range f.opts.Executor {
-			c[key] = value
-		}
+		maps.Copy(c, f.opts.Executor)
 	case "scaler":
 		c["group"], c["http"] = group, section{"address": ""}
 		c["kube"] = section{"url": sc.ClusterURL, "namespace": sc.ClusterNamespace, "name": sc.ClusterName}

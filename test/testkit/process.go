@@ -33,7 +33,8 @@ var Services = []string{"profiler", "scaler", "executor", "router", "intake"}
 func binary(t testing.TB, service string) string {
 	t.Helper()
 	binaries.once.Do(func() {
-		if binaries.dir, binaries.err = os.MkdirTemp("", "pointsman-bin-"); binaries.err != nil {
+		// They outlive the test that was first to need them; Main removes them.
+		if binaries.dir, binaries.err = os.MkdirTemp("", "pointsman-bin-"); binaries.err != nil { //nolint:usetesting // see above
 			return
 		}
 		args := []string{"build", "-o", binaries.dir + string(filepath.Separator)}
@@ -154,6 +155,12 @@ func (p *Process) Running() bool {
 	}
 }
 
+// ExitCode is how it ended.
+func (p *Process) ExitCode() int {
+	<-p.ended
+	return p.cmd.ProcessState.ExitCode()
+}
+
 // Stop asks it to end, and gives its exit code. One that does not end in time is killed and fails the test.
 func (p *Process) Stop(within time.Duration) int {
 	p.t.Helper()
@@ -167,7 +174,7 @@ func (p *Process) Stop(within time.Duration) int {
 		p.Kill()
 		require.FailNow(p.t, fmt.Sprintf("%s did not end within %s of SIGTERM", p.Name, within), p.Tail(30))
 	}
-	return p.cmd.ProcessState.ExitCode()
+	return p.ExitCode()
 }
 
 // Tail are the last lines of its log.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,6 +15,8 @@ import (
 	"github.com/pointsman/pointsman/pkg/stream"
 )
 
+var decisionTypes = []event.Type{event.DecisionRouted, event.DecisionRejected, event.DecisionCancel}
+
 // stored are the tables that hold a topic each, with the id that their rows have.
 var stored = []struct {
 	topic, sql string
@@ -22,7 +25,7 @@ var stored = []struct {
 	{event.TopicRequests, "SELECT concat(task_id, ' ', kind), k_offset FROM requests FINAL", RequestID},
 	{event.TopicDecisions, "SELECT decision_id, k_offset FROM decisions FINAL", func(_ *kgo.Record, env stream.Envelope) string {
 		var d event.RouteDecision
-		if json.Unmarshal(env.Data, &d) != nil || !known(env, event.DecisionRouted, event.DecisionRejected, event.DecisionCancel) {
+		if json.Unmarshal(env.Data, &d) != nil || !slices.Contains(decisionTypes, env.Type) {
 			return ""
 		}
 		return d.DecisionID
@@ -41,15 +44,6 @@ var stored = []struct {
 		}
 		return o.TaskID
 	}},
-}
-
-func known(env stream.Envelope, types ...event.Type) bool {
-	for _, t := range types {
-		if env.Type == t {
-			return true
-		}
-	}
-	return false
 }
 
 // storeTime is how long the profiler may take to catch up with the topics.

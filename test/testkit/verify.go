@@ -162,6 +162,7 @@ func (w *World) foldLedger(f *Findings) map[string]json.RawMessage {
 				require.Nil(w.T, finals[r.TaskID], "the ledger ended task %s twice", r.TaskID)
 				finals[r.TaskID] = r.Payload
 			}
+		case ledger.KindSubmitted: // it informs and decides nothing
 		}
 	}
 	f.Attempts = len(claims)

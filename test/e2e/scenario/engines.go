@@ -48,6 +48,18 @@ func EngineDies(t *testing.T, w *testkit.World, api *testkit.API) []string {
 	return ids
 }
 
+// HistoryDies kills the history's process under load. Nobody's query waits for it, and when it is back it gets all it has missed. It
+// returns the Tasks' ids.
+func HistoryDies(t *testing.T, w *testkit.World) []string {
+	load := NewLoad(w, "history", nil)
+	load.Send(t, 20, 40)
+	w.Parts.HistoryDB.Kill()
+	load.Send(t, 20, 40)
+	ids := load.IDs()
+	w.Log.Ended(ids, Patience)
+	return ids
+}
+
 // Faults breaks the wire to the engines: submissions that are lost on the way, held up past the guard, or whose answers never come.
 // Nothing may be submitted twice for it. It returns the Tasks' ids.
 func Faults(t *testing.T, w *testkit.World) []string {

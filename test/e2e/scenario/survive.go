@@ -11,6 +11,7 @@ import (
 
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/ledger"
+	"github.com/pointsman/pointsman/pkg/lifecycle"
 	"github.com/pointsman/pointsman/test/testkit"
 )
 
@@ -59,8 +60,8 @@ func Survive(t *testing.T, w *testkit.World, f *testkit.Fleet, pace Pace) []stri
 			time.Sleep(pace.Session + time.Second)
 			p.Resume()
 			time.Sleep(500 * time.Millisecond)
-			if !p.Running() { // it may end, with a code of its own, when it finds that it was replaced
-				t.Logf("%s ended when it woke up:\n%s", p.Name, p.Tail(5))
+			if !p.Running() { // it may end, with the code that says so, when it finds that it was replaced
+				require.Equal(t, lifecycle.ExitFenced, p.ExitCode(), p.Tail(20))
 				p.Start()
 			}
 		})
@@ -78,8 +79,10 @@ func Survive(t *testing.T, w *testkit.World, f *testkit.Fleet, pace Pace) []stri
 			}
 		}
 	}
-	for _, p := range f.Of("intake") {
-		p.Ready(time.Minute)
+	for _, service := range testkit.Services {
+		for _, p := range f.Of(service) {
+			p.Ready(time.Minute) // whatever was done to it
+		}
 	}
 	return load.IDs()
 }
