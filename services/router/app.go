@@ -20,8 +20,10 @@ import (
 	"github.com/pointsman/pointsman/pkg/budget"
 	"github.com/pointsman/pointsman/pkg/catalog"
 	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/fingerprint/cache"
 	"github.com/pointsman/pointsman/pkg/history"
 	"github.com/pointsman/pointsman/pkg/lifecycle"
+	"github.com/pointsman/pointsman/pkg/shape/tidbast"
 	"github.com/pointsman/pointsman/pkg/stream"
 	"github.com/pointsman/pointsman/pkg/stream/topicadmin"
 	"github.com/pointsman/pointsman/pkg/telemetry"
@@ -91,7 +93,13 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (_ *App, err
 		return nil, err
 	}
 	a.Close("profiles", func() error { profiles.wait(); return nil })
+	texts, err := cache.New(cache.Default(), tidbast.Parse)
+	if err != nil {
+		return nil, err
+	}
+	a.Close("texts", func() error { texts.Close(); return nil })
 	a.decider = &decider{
+		texts:    texts,
 		profiles: profiles,
 		clusters: newClusters(), metrics: a.metrics, clock: time.Now, book: budget.NewBook(),
 	}

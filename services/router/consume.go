@@ -45,9 +45,9 @@ func (w *worker) Process(ctx context.Context, recs []*kgo.Record) error {
 		requests[i] = read(rec, w.part.Topic, a.cfg.Limits.limits(), start.UTC())
 		switch r := requests[i]; {
 		case r.task != nil:
-			subjects[i] = newSubject(*r.task, 1)
+			subjects[i] = a.decider.subject(ctx, *r.task, 1)
 		case r.reroute != nil:
-			subjects[i] = rerouteOf(r.reroute)
+			subjects[i] = a.decider.reroute(ctx, r.reroute)
 		}
 	}
 	history := a.decider.lookup(ctx, subjects)

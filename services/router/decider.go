@@ -10,6 +10,7 @@ import (
 	"github.com/pointsman/pointsman/pkg/budget"
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/fingerprint"
+	"github.com/pointsman/pointsman/pkg/fingerprint/cache"
 	"github.com/pointsman/pointsman/pkg/policy"
 	"github.com/pointsman/pointsman/pkg/profile"
 	"github.com/pointsman/pointsman/pkg/query"
@@ -27,6 +28,7 @@ type scanSizer interface {
 // router folds from topics and asks of history; the decision itself is route.Decide's.
 type decider struct {
 	policy   atomic.Pointer[policy.Policy]
+	texts    *cache.Cache
 	profiles *profiles
 	clusters *clusters
 	sizes    scanSizer
@@ -48,23 +50,27 @@ type subject struct {
 	shape       shape.Shape
 }
 
-func newSubject(t query.Task, attempt int) subject {
+// subject reads a Task's text. What the text's fingerprint says is remembered; a parser that takes too long is not waited for,
+// and serves the next Task of the same fingerprint.
+func (d *decider) subject(ctx context.Context, t query.Task, attempt int) subject {
 	s := subject{task: t, attempt: attempt}
+	if t.SQL == "" {
+		return s
+	}
 	// A dialect that is not known is read as any: routing must not fail for want of a name.
 	dialect, err := fingerprint.ParseDialect(t.Dialect)
 	if err != nil {
 		dialect, _ = fingerprint.ParseDialect("auto")
 	}
-	if t.SQL != "" {
-		s.fingerprint = fingerprint.Of(t.SQL, dialect).String()
-		s.shape = shape.Of(t.SQL, dialect)
-	}
+	var found cache.Lookup // what it gives lives as long as the subject, so it is not used again
+	d.texts.Get(ctx, t.SQL, dialect, &found)
+	s.fingerprint, s.shape = found.Entry.ID.String(), found.Shape()
 	return s
 }
 
-// rerouteOf is the subject of a failed attempt whose Task wants another decision.
-func rerouteOf(a *event.Attempt) subject {
-	s := newSubject(*a.Decision.Task, a.Number+1)
+// reroute is the subject of a failed attempt whose Task wants another decision.
+func (d *decider) reroute(ctx context.Context, a *event.Attempt) subject {
+	s := d.subject(ctx, *a.Decision.Task, a.Number+1)
 	s.excluded, s.lastFailure, s.digest = a.Excluded, a.Failure, a.Decision.TaskDigest
 	return s
 }
@@ -126,7 +132,7 @@ const explainTime = 2 * time.Second
 
 // explain decides without any effect.
 func (d *decider) explain(ctx context.Context, t query.Task) event.RouteDecision {
-	s := newSubject(t, 1)
+	s := d.subject(ctx, t, 1)
 	// A person waits here, not a query: history may take its time.
 	history := d.profiles.lookupWithin(ctx, fingerprints([]subject{s}), explainTime)
 	in := d.input(s, history[s.fingerprint])

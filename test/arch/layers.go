@@ -59,6 +59,7 @@ var trees = []struct {
 	{"pkg/kube", Adapter},
 	{"pkg/probe", Adapter},
 	{"pkg/fingerprint/cache", Adapter},
+	{"pkg/fingerprint/querylog", Adapter},
 
 	{"pkg/config", Platform},
 	{"pkg/telemetry", Platform},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/schollz/progressbar/v3"
 
@@ -53,6 +54,9 @@ func (c *fingerprintCmd) Run(s *streams) error {
 // progressFrom is the size from which reading takes long enough to be shown.
 const progressFrom = 16 << 20
 
+// newline keeps a log that ends without one from running into the next.
+func newline() io.Reader { return strings.NewReader("\n") }
+
 // logs reads several inputs as one.
 type logs struct {
 	io.Reader
@@ -72,7 +76,7 @@ func (c *fingerprintCmd) open(s *streams, files []string) (io.ReadCloser, int64,
 	l, readers, total := &logs{}, []io.Reader{}, int64(0)
 	for _, name := range files {
 		if name == "-" {
-			readers, total = append(readers, s.in), -1
+			readers, total = append(readers, s.in, newline()), -1
 			continue
 		}
 		f, err := os.Open(name)
@@ -80,7 +84,7 @@ func (c *fingerprintCmd) open(s *streams, files []string) (io.ReadCloser, int64,
 			_ = l.Close()
 			return nil, 0, fmt.Errorf("opening the log: %w", err)
 		}
-		l.open, readers = append(l.open, f), append(readers, f)
+		l.open, readers = append(l.open, f), append(readers, f, newline())
 		if info, err := f.Stat(); err == nil && total >= 0 {
 			total += info.Size()
 		}
