@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/stream"
 	"github.com/pointsman/pointsman/pkg/stream/streamtest"
 )
@@ -449,6 +450,35 @@ func TestAwayForLongerThanRetention(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What compaction has taken away is no loss: it stops nobody, and health stays green.
+func TestCompactionIsNoLoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := streamtest.Virtual(t)
+		b.Topic(t, event.TopicSignals, 1, map[string]string{"cleanup.policy": "compact"})
+		produce(t, b, event.TopicSignals, 0, 0, 3)
+		var s seen
+		all := func(_ context.Context, p *stream.Partition, recs []*kgo.Record) error {
+			s.add(recs...)
+			p.Done(recs...)
+			return nil
+		}
+		set := func(cc *stream.ConsumerConfig) { cc.OnLoss, cc.Topics = stream.LossStop, []string{event.TopicSignals} }
+		m := join(t, b, set, all)
+		settle(5 * time.Second)
+		m.leave(t)
+		require.Equal(t, values(0, 3), s.take())
+		produce(t, b, event.TopicSignals, 0, 3, 12)
+		require.NoError(t, b.DeleteRecords(b.Config.Topic(event.TopicSignals), 0, 10))
+
+		m = join(t, b, set, all)
+		settle(10 * time.Second)
+		require.Zero(t, m.c.Lost())
+		require.Equal(t, values(10, 5), s.take())
+		require.Equal(t, int64(15), b.Offset(t, "g", event.TopicSignals, 0))
+		m.leave(t)
+	})
 }
 
 // Retention overtakes a consumer that is held up while it runs.

@@ -108,7 +108,7 @@ func (c *Consumer) adjust(ctx context.Context, offsets map[string]map[int32]kgo.
 			case at < 0:
 				at, next = -1, 0
 			case at < start.Offset:
-				c.loss(t, id, at, start.Offset)
+				c.outlived(t, id, at, start.Offset)
 				next = start.Offset
 				ps[id] = kgo.NewOffset().At(next)
 			case at > end.Offset:
@@ -137,6 +137,16 @@ func (c *Consumer) begin(k partitionKey, committed, next int64, metadata string)
 	p.tracker = newTracker(committed, next)
 	p.metadata = metadata
 	go p.work()
+}
+
+// outlived deals with records that the broker took away before they were read. On a compacted topic that is no loss: it takes a
+// record when a newer one of its key is there, and a broker may move the start of the log as it does so.
+func (c *Consumer) outlived(topic string, id int32, from, to int64) {
+	if name := c.cfg.Name(topic); RulesFor(name).Tombstones {
+		c.deps.log().Debug("records were compacted away before they were read", "group", c.group.Group, "topic", name, "partition", id, "from", from, "to", to)
+		return
+	}
+	c.loss(topic, id, from, to)
 }
 
 // loss counts records that are gone, and ends the session if that is the policy.
@@ -194,7 +204,7 @@ func (c *Consumer) outrun(ctx context.Context, cl *kgo.Client, k partitionKey) {
 	}
 	p.mu.Unlock()
 	if from < start.Offset {
-		c.loss(k.topic, k.id, from, start.Offset)
+		c.outlived(k.topic, k.id, from, start.Offset)
 	}
 	cl.SetOffsets(map[string]map[int32]kgo.EpochOffset{k.topic: {k.id: {Epoch: -1, Offset: max(from, start.Offset)}}})
 }
