@@ -26,26 +26,30 @@ type Pace struct {
 	Tries int
 }
 
+// held is how long a service holds what it has read: the profiler collects for a second before it stores. That is when it has most
+// to lose.
+var held = map[string]time.Duration{"profiler": 600 * time.Millisecond}
+
 // Survive kills and stops each of the five services in turn, under load, and restarts those it has killed. It returns the ids of all
 // Tasks that were taken in.
 func Survive(t *testing.T, w *testkit.World, f *testkit.Fleet, pace Pace) []string {
 	load := NewLoad(w, "load", func() string { return f.Of("intake")[0].HTTP })
-	under := func(t *testing.T, blow func()) {
+	// under strikes somewhere in the first half of a burst, or later by a while.
+	under := func(t *testing.T, later time.Duration, blow func()) {
 		t.Helper()
 		sent := make(chan struct{})
 		go func() {
 			defer close(sent)
 			load.Send(t, pace.Burst, pace.Rate)
 		}()
-		// Somewhere in the first half of the burst.
-		time.Sleep(time.Duration((0.1 + 0.4*rand.Float64()) * float64(pace.Burst) / pace.Rate * float64(time.Second)))
+		time.Sleep(later + time.Duration((0.1+0.4*rand.Float64())*float64(pace.Burst)/pace.Rate*float64(time.Second)))
 		blow()
 		<-sent
 	}
 	for _, service := range testkit.Services {
 		ok := t.Run("SIGKILL "+service, func(t *testing.T) {
 			p := f.Of(service)[0]
-			under(t, p.Kill)
+			under(t, held[service], p.Kill)
 			time.Sleep(300 * time.Millisecond)
 			p.Start()
 		})
@@ -56,7 +60,7 @@ func Survive(t *testing.T, w *testkit.World, f *testkit.Fleet, pace Pace) []stri
 	for _, service := range testkit.Services {
 		t.Run("SIGSTOP "+service, func(t *testing.T) {
 			p := f.Of(service)[0]
-			under(t, p.Pause)
+			under(t, held[service], p.Pause)
 			time.Sleep(pace.Session + time.Second)
 			p.Resume()
 			time.Sleep(500 * time.Millisecond)
