@@ -53,7 +53,7 @@ const (
 // Templates renders each code; {name} stands for an argument. docs/reasons.md is made from it.
 var Templates = map[Code]string{
 	RuleMatched:        "rule {rule} matched: {reason}",
-	HistoryMemoryKill:  "{cluster}: its memory limit killed {kills} of {runs} earlier runs of this fingerprint in {window}",
+	HistoryMemoryKill:  "the memory limit of {cluster} killed {kills} of {runs} earlier runs of this fingerprint in {window}",
 	QueueWaitOverSLA:   "{cluster} would let it wait about {waitMs} ms of an SLA of {slaMs} ms",
 	SLAProbability:     "meets the SLA of {slaMs} ms with {percent} %, {other} with {otherPercent} %",
 	LowerCost:          "costs {cost}, {other} {otherCost}, and both meet the SLA about as well",
