@@ -92,7 +92,7 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (_ *App, err
 	if err != nil {
 		return nil, err
 	}
-	a.Close("profiles", func() error { profiles.wait(); return nil })
+	a.Close("profiles", func() error { profiles.close(); return nil })
 	texts, err := cache.New(cache.Default(), tidbast.Parse)
 	if err != nil {
 		return nil, err

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -27,7 +27,7 @@ type profiles struct {
 	source   profileSource
 	deadline time.Duration
 	ttl      time.Duration
-	cache    *lru.Cache[string, cached]
+	cache    *lru.Cache[string, *cached]
 	log      *slog.Logger
 	metrics  *metrics
 	clock    func() time.Time
@@ -36,7 +36,8 @@ type profiles struct {
 	mu      sync.Mutex
 	next    *ask // being gathered for the next query; nil when nobody has asked since the last began
 	running bool
-	soon    map[string]bool // to be asked for again with the next query, or shortly
+	warming bool
+	closed  chan struct{}
 	idle    sync.WaitGroup
 }
 
@@ -44,6 +45,7 @@ type profiles struct {
 type cached struct {
 	list []profile.Profile
 	at   time.Time
+	used atomic.Int64 // when somebody wanted it last, in nanoseconds
 }
 
 // ask is one query to history, shared by everybody who wants something of it.
@@ -56,17 +58,24 @@ type ask struct {
 // queryTime bounds a query that nobody waits for any more.
 const queryTime = 10 * time.Second
 
+// warmFor is how long after its last use a fingerprint is asked for again and again, so that nobody has to wait for it, and
+// warmMost how many of them are, those in use last.
+const (
+	warmFor  = time.Minute
+	warmMost = 1000
+)
+
 // staleFor is how long an answer is used when history does not give a newer one.
 const staleFor = 15 * time.Minute
 
 func newProfiles(source profileSource, cfg ProfilesConfig, log *slog.Logger, m *metrics) (*profiles, error) {
-	cache, err := lru.New[string, cached](cfg.CacheSize)
+	cache, err := lru.New[string, *cached](cfg.CacheSize)
 	if err != nil {
 		return nil, fmt.Errorf("making the profile cache: %w", err)
 	}
 	return &profiles{
 		source: source, deadline: cfg.LookupDeadline, ttl: cfg.CacheTTL, cache: cache, log: log, metrics: m, clock: time.Now,
-		warn: rate.Sometimes{First: 1, Interval: 10 * time.Second},
+		warn: rate.Sometimes{First: 1, Interval: 10 * time.Second}, closed: make(chan struct{}),
 	}, nil
 }
 
@@ -78,25 +87,24 @@ func (p *profiles) lookup(ctx context.Context, fingerprints []string) map[string
 // lookupWithin is lookup with a deadline of the caller's.
 func (p *profiles) lookupWithin(ctx context.Context, fingerprints []string, deadline time.Duration) map[string]profile.Lookup {
 	out := make(map[string]profile.Lookup, len(fingerprints))
-	var missing, aging []string
+	var missing []string
 	now := p.clock()
 	for _, f := range fingerprints {
 		if _, ok := out[f]; ok {
 			continue
 		}
 		c, ok := p.cache.Get(f)
+		if ok {
+			c.used.Store(now.UnixNano())
+		}
 		if ok && now.Sub(c.at) < p.ttl {
 			out[f] = toLookup(c.list)
 			p.metrics.profileLookups.WithLabelValues("cache").Inc()
-			if now.Sub(c.at) > p.ttl/2 {
-				aging = append(aging, f)
-			}
 			continue
 		}
 		out[f] = profile.Lookup{}
 		missing = append(missing, f)
 	}
-	p.refresh(aging)
 	if len(missing) == 0 {
 		return out
 	}
@@ -120,28 +128,31 @@ func (p *profiles) lookupWithin(ctx context.Context, fingerprints []string, dead
 	return out
 }
 
-// refresh asks for fingerprints again before they are too old, so that nobody waits for those that are in use all the time. They
-// are gathered for a while: what many Tasks need is asked for a few times a second, not once for each.
-func (p *profiles) refresh(fingerprints []string) {
-	if len(fingerprints) == 0 {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.soon == nil {
-		p.soon = map[string]bool{}
-		p.idle.Go(func() {
-			time.Sleep(p.ttl / 8)
-			p.mu.Lock()
-			left := len(p.soon) > 0 // a query that somebody waited for may have taken them along
-			p.mu.Unlock()
-			if left {
-				p.join(nil)
+// warm asks again for what was in use lately, all of it in one query each time, before it is too old. It ends when nothing was.
+func (p *profiles) warm() {
+	tick := time.NewTicker(p.ttl / 2)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.closed:
+			return
+		case <-tick.C:
+		}
+		now := p.clock()
+		keys := p.cache.Keys() // in the order of their use
+		var wanted []string
+		for _, f := range keys[max(0, len(keys)-warmMost):] {
+			if c, ok := p.cache.Peek(f); ok && now.Sub(time.Unix(0, c.used.Load())) < warmFor {
+				wanted = append(wanted, f)
 			}
-		})
-	}
-	for _, f := range fingerprints {
-		p.soon[f] = true
+		}
+		p.mu.Lock()
+		p.warming = len(wanted) > 0
+		p.mu.Unlock()
+		if len(wanted) == 0 {
+			return
+		}
+		p.join(wanted)
 	}
 }
 
@@ -171,8 +182,10 @@ func (p *profiles) join(fingerprints []string) *ask {
 	for _, f := range fingerprints {
 		p.next.fingerprints[f] = true
 	}
-	maps.Copy(p.next.fingerprints, p.soon)
-	p.soon = nil
+	if !p.warming {
+		p.warming = true
+		p.idle.Go(p.warm)
+	}
 	if !p.running {
 		p.running = true
 		p.idle.Go(p.run)
@@ -216,13 +229,21 @@ func (p *profiles) query(wanted map[string]bool) error {
 	}
 	for _, f := range list {
 		// A fingerprint without history is cached too: otherwise each new one would be asked for at every poll.
-		p.cache.Add(f, cached{byFingerprint[f], start})
+		c := &cached{list: byFingerprint[f], at: start}
+		c.used.Store(start.UnixNano())
+		if old, ok := p.cache.Peek(f); ok {
+			c.used.Store(old.used.Load())
+		}
+		p.cache.Add(f, c)
 	}
 	return nil
 }
 
-// wait returns when no query runs any more.
-func (p *profiles) wait() { p.idle.Wait() }
+// close ends the warming and returns when no query runs any more.
+func (p *profiles) close() {
+	close(p.closed)
+	p.idle.Wait()
+}
 
 func toLookup(list []profile.Profile) profile.Lookup {
 	l := profile.Lookup{Asked: true, Found: make(map[profile.Key]profile.Profile, len(list))}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -66,7 +67,7 @@ func TestProfilesAreAskedForTogetherAndOnce(t *testing.T) {
 
 		p.lookup(t.Context(), []string{"known", "new", "third"})
 		require.Equal(t, []string{"third"}, o.asked()[1], "what is cached is not asked for, not even when it has no history")
-		p.wait()
+		p.close()
 	})
 }
 
@@ -82,7 +83,7 @@ func TestSlowHistoryHoldsNobodyUpAndServesTheNext(t *testing.T) {
 		time.Sleep(time.Second)
 		require.Len(t, p.lookup(t.Context(), []string{"known"})["known"].Found, 1, "the late answer")
 		require.Len(t, o.asked(), 1)
-		p.wait()
+		p.close()
 	})
 }
 
@@ -99,7 +100,7 @@ func TestOneQueryAtATimeForAllPartitions(t *testing.T) {
 		}
 		wg.Wait()
 		require.Len(t, o.asked(), 2, "the first alone, the others together behind it")
-		p.wait()
+		p.close()
 	})
 }
 
@@ -117,50 +118,49 @@ func TestHistoryThatIsDownLeavesWhatWasKnown(t *testing.T) {
 		require.False(t, got["other"].Asked)
 		time.Sleep(time.Hour)
 		require.False(t, p.lookup(t.Context(), []string{"known"})["known"].Asked, "too old to be believed")
-		p.wait()
+		p.close()
 	})
 }
 
-func TestWhatIsInUseIsAskedForAgainBeforeItIsTooOld(t *testing.T) {
+func TestNobodyWaitsForWhatWasInUseLately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &oracle{takes: 50 * time.Millisecond}
 		p := newTestProfiles(t, o)
-		p.lookup(t.Context(), []string{"known", "idle"})
-		for range 20 {
-			time.Sleep(10 * time.Second)
+		p.ttl = 2 * time.Second
+		p.lookup(t.Context(), []string{"known", "new"})
+		for range 10 {
+			time.Sleep(20 * time.Second)
 			start := time.Now()
 			require.Len(t, p.lookup(t.Context(), []string{"known"})["known"].Found, 1)
-			require.Zero(t, time.Since(start), "nobody waits for what is in use")
+			require.Zero(t, time.Since(start), "however seldom, as long as it is within the minute")
 		}
-		p.wait()
-		calls := o.asked()
-		require.InDelta(t, 6, len(calls), 1, "about as often as half its time goes by")
-		for _, call := range calls[1:] {
-			require.Equal(t, []string{"known"}, call, "what nobody wants is not asked for again")
-		}
+		calls := len(o.asked())
+		require.InDelta(t, 200, calls, 5, "one query a second, for all of them")
+		require.ElementsMatch(t, []string{"known", "new"}, o.asked()[30])
+		require.Equal(t, []string{"known"}, o.asked()[calls-1], "what nobody wants any more is not asked for")
+
+		time.Sleep(time.Hour)
+		require.InDelta(t, calls+60, len(o.asked()), 2, "nor is anything when nobody wants anything")
+		start := time.Now()
+		p.lookup(t.Context(), []string{"known"})
+		require.Equal(t, 50*time.Millisecond, time.Since(start), "after that somebody has to wait again")
+		p.close()
 	})
 }
 
-func TestRefreshesAreGathered(t *testing.T) {
+func TestOnlyTheLastThousandAreKeptWarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &oracle{}
-		p := newTestProfiles(t, o)
-		p.lookup(t.Context(), []string{"a", "b", "c"})
-		time.Sleep(40 * time.Second)
-		for _, f := range []string{"a", "b", "c", "a"} {
-			p.lookup(t.Context(), []string{f})
-			time.Sleep(time.Second)
+		p, err := newProfiles(o, ProfilesConfig{CacheSize: 5000, CacheTTL: 2 * time.Second, LookupDeadline: time.Second}, slog.New(slog.DiscardHandler), newMetrics(nil))
+		require.NoError(t, err)
+		var all []string
+		for i := range 3000 {
+			all = append(all, strconv.Itoa(i))
 		}
-		time.Sleep(10 * time.Second)
+		p.lookup(t.Context(), all)
+		time.Sleep(1500 * time.Millisecond)
 		require.Len(t, o.asked(), 2)
-		require.ElementsMatch(t, []string{"a", "b", "c"}, o.asked()[1])
-
-		time.Sleep(35 * time.Second)
-		p.lookup(t.Context(), []string{"a"})
-		p.lookup(t.Context(), []string{"new"})
-		require.ElementsMatch(t, []string{"a", "new"}, o.asked()[2], "a query that somebody waits for takes them along")
-		time.Sleep(20 * time.Second)
-		require.Len(t, o.asked(), 3)
-		p.wait()
+		require.Len(t, o.asked()[1], warmMost)
+		p.close()
 	})
 }
