@@ -40,6 +40,8 @@ type Book struct {
 	sessions map[SessionKey]*account
 	// owner finds the session of an open Task, since an Outcome is keyed by Task.
 	owner map[string]SessionKey
+	// early are Outcomes that were read before the decision of their Task: the two come from topics that are read side by side.
+	early map[string]event.Outcome
 }
 
 type account struct {
@@ -52,11 +54,12 @@ type entry struct {
 	bytes   int64
 	known   bool
 	settled bool
+	refused bool // the first decision of the Task was a rejection: it costs nothing, whatever is decided later
 }
 
 // NewBook returns an empty book.
 func NewBook() *Book {
-	return &Book{sessions: map[SessionKey]*account{}, owner: map[string]SessionKey{}}
+	return &Book{sessions: map[SessionKey]*account{}, owner: map[string]SessionKey{}, early: map[string]event.Outcome{}}
 }
 
 // KeyOf is the session key of a Task, or false for a Task without a session.
@@ -77,8 +80,32 @@ func (b *Book) Usage(k SessionKey) Usage {
 
 // Admitted reports whether the Task has been admitted before: a repeat must not be charged again, nor rejected.
 func (b *Book) Admitted(taskID string) bool {
-	_, ok := b.owner[taskID]
-	return ok
+	k, ok := b.owner[taskID]
+	return ok && !b.sessions[k].entries[taskID].refused
+}
+
+// Refuse notes that the first decision of a Task was a rejection. The executor holds to the first in the log, so a later
+// decision to route the same Task costs the session nothing.
+func (b *Book) Refuse(k SessionKey, taskID string, at time.Time) {
+	if _, ok := b.owner[taskID]; ok {
+		return
+	}
+	b.enter(k, taskID, &entry{settled: true, refused: true}, at)
+}
+
+// enter puts a Task on its session's account.
+func (b *Book) enter(k SessionKey, taskID string, e *entry, at time.Time) *account {
+	a := b.sessions[k]
+	if a == nil {
+		a = &account{entries: map[string]*entry{}}
+		b.sessions[k] = a
+	}
+	a.entries[taskID] = e
+	b.owner[taskID] = k
+	if at.After(a.lastAt) {
+		a.lastAt = at
+	}
+	return a
 }
 
 // Reserve charges an admitted Task. A second call for the same Task changes nothing.
@@ -86,31 +113,31 @@ func (b *Book) Reserve(k SessionKey, taskID string, estimatedBytes *int64, at ti
 	if _, ok := b.owner[taskID]; ok {
 		return
 	}
-	a := b.sessions[k]
-	if a == nil {
-		a = &account{entries: map[string]*entry{}}
-		b.sessions[k] = a
-	}
 	e := &entry{}
 	if estimatedBytes != nil {
 		e.bytes, e.known = *estimatedBytes, true
 	}
-	a.entries[taskID] = e
-	b.owner[taskID] = k
+	a := b.enter(k, taskID, e, at)
 	a.usage.Queries++
 	a.usage.Bytes += e.bytes
 	if !e.known {
 		a.usage.UnknownBytes++
 	}
-	if at.After(a.lastAt) {
-		a.lastAt = at
+	if o, ok := b.early[taskID]; ok {
+		delete(b.early, taskID)
+		b.Settle(o)
 	}
 }
 
-// Settle replaces a Task's reservation by what it took. An Outcome of a Task that was never admitted changes nothing.
+// Settle replaces a Task's reservation by what it took. An Outcome that comes before its Task's decision waits for it; one of a
+// Task without a session changes nothing.
 func (b *Book) Settle(o event.Outcome) {
 	k, ok := b.owner[o.TaskID]
 	if !ok {
+		if o.SessionID != "" {
+			o.Result = nil
+			b.early[o.TaskID] = o
+		}
 		return
 	}
 	a := b.sessions[k]
@@ -142,6 +169,11 @@ func (b *Book) Forget(before time.Time) {
 				delete(b.owner, id)
 			}
 			delete(b.sessions, k)
+		}
+	}
+	for id, o := range b.early {
+		if o.FinishedAt.Before(before) {
+			delete(b.early, id)
 		}
 	}
 }

@@ -42,6 +42,25 @@ func TestReserveAndSettle(t *testing.T) {
 	require.False(t, b.Admitted("a"))
 }
 
+func TestOutcomeReadBeforeItsDecisionIsCharged(t *testing.T) {
+	b := budget.NewBook()
+	b.Settle(event.Outcome{TaskID: "a", SessionID: "s1", FinishedAt: now, Stats: event.Stats{ReadBytes: p(40), ExecMs: p(7)}})
+	require.Zero(t, b.Usage(key))
+	b.Reserve(key, "a", p(100), now)
+	require.Equal(t, budget.Usage{Queries: 1, Bytes: 40, WallMs: 7}, b.Usage(key))
+}
+
+func TestRejectThenAdmitCostsNothing(t *testing.T) {
+	b := budget.NewBook()
+	b.Refuse(key, "a", now)
+	require.False(t, b.Admitted("a"), "a repeat is looked at anew")
+	b.Reserve(key, "a", p(100), now)
+	require.Zero(t, b.Usage(key), "the first decision in the log was the rejection, so it never ran")
+	b.Reserve(key, "b", p(100), now)
+	b.Refuse(key, "b", now)
+	require.EqualValues(t, 1, b.Usage(key).Queries, "and the other way round it did")
+}
+
 func TestOrderOfRepeatsDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		once, again := budget.NewBook(), budget.NewBook()

@@ -27,6 +27,9 @@ func Decide(in Input) event.RouteDecision {
 	if late := in.Now.Sub(d.Deadline); late >= 0 {
 		return reject(d, NewReason(DeadlinePassed, "lateMs", strconv.FormatInt(late.Milliseconds(), 10)), nil)
 	}
+	if strings.TrimSpace(in.Task.SQL) == "" {
+		return reject(d, NewReason(InvalidTask, "message", "there is no SQL to run: an intent alone needs a planner that turns it into SQL first; send `sql`"), nil)
+	}
 	if l := in.limits(); l != nil && !in.Session.Admitted {
 		if r := budget.Check(*l, in.Session.Usage, in.scanBytes(), d.Tables, in.Now); r != nil {
 			d.Reasons = []event.Reason{{Code: r.Code, Text: r.Message}}

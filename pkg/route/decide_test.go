@@ -154,6 +154,7 @@ func TestDecide(t *testing.T) {
 		{"strict: never elsewhere", []func(*route.Input){
 			func(in *route.Input) { in.Task.Tenant = "pinned" }, set("interactive", map[signal.Name]float64{signal.Ready: 0}),
 		}, event.Reject, "", route.NoCandidateFor},
+		{"an intent that nobody has turned into SQL", []func(*route.Input){func(in *route.Input) { in.Task.SQL, in.Task.Intent = "", []byte(`{"metric":"x"}`) }}, event.Reject, "", route.InvalidTask},
 		{"past its deadline", []func(*route.Input){func(in *route.Input) { in.Now = now.Add(time.Hour) }}, event.Reject, "", route.DeadlinePassed},
 		{"what the request asks for, where the SLA leaves the choice", []func(*route.Input){func(in *route.Input) { in.Task.EngineHint = "batch" }}, event.Route, "batch", route.EngineHintFollowed},
 		{"an agent within its budget", []func(*route.Input){agent(budget.Usage{Queries: 19}, false)}, event.Route, "interactive", ""},

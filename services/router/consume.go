@@ -169,7 +169,10 @@ func (a *App) shrink(ctx context.Context, recs []*kgo.Record, cause error) error
 		}
 		t := *d.Task
 		t.SQL, t.Intent, t.Extra = "", nil, nil
-		small, err := a.encode(a.rejectInvalid(invalidTask{task: t, message: "the request is too large to be routed"}, time.Now().UTC()), rec)
+		refusal := a.rejectInvalid(invalidTask{task: t, message: "the request is too large to be routed"}, time.Now().UTC())
+		// It answers for the very attempt whose decision did not fit, or the Task would wait for that one.
+		refusal.DecisionID, refusal.Attempt, refusal.Deadline, refusal.TaskDigest = d.DecisionID, d.Attempt, d.Deadline, d.TaskDigest
+		small, err := a.encode(refusal, rec)
 		if err != nil {
 			return err
 		}
@@ -180,9 +183,13 @@ func (a *App) shrink(ctx context.Context, recs []*kgo.Record, cause error) error
 	return nil
 }
 
+// cancelMemory is how long a cancelled Task that nobody has asked for yet stays cancelled. The wish follows its Task under one
+// key, so it overtakes it only when a producer sent them the wrong way round; a longer memory would only make take-overs slow.
+const cancelMemory = 10 * time.Minute
+
 func passCancel(c event.Cancel, now time.Time) event.RouteDecision {
 	return event.RouteDecision{
-		DecisionID: c.TaskID + "/cancel", TaskID: c.TaskID, Kind: event.PassCancel, Cancel: &c, DecidedAt: now, Deadline: now.Add(query.DefaultLimits.MaxTimeout),
+		DecisionID: c.TaskID + "/cancel", TaskID: c.TaskID, Kind: event.PassCancel, Cancel: &c, DecidedAt: now, Deadline: now.Add(cancelMemory),
 	}
 }
 

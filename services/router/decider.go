@@ -118,10 +118,10 @@ func (d *decider) decide(s subject, history profile.Lookup) event.RouteDecision 
 	start := d.clock()
 	decision := route.Decide(in)
 	d.metrics.decideSeconds.Observe(d.clock().Sub(start).Seconds())
+	if inSession {
+		d.account(key, decision)
+	}
 	if decision.Kind == event.Route {
-		if inSession {
-			d.book.Reserve(key, s.task.ID, bytesOf(decision), in.Now)
-		}
 		d.clusters.routed(decision.Cluster, in.Now)
 	}
 	return decision
@@ -144,23 +144,27 @@ func (d *decider) explain(ctx context.Context, t query.Task) event.RouteDecision
 	return route.Decide(in)
 }
 
+// account folds the first decision of a Task into its session's account; the lock is held.
+func (d *decider) account(key budget.SessionKey, decision event.RouteDecision) {
+	switch {
+	case decision.Attempt != 1:
+	case decision.Kind == event.Route:
+		d.book.Reserve(key, decision.TaskID, bytesOf(decision), decision.DecidedAt)
+	case decision.Kind == event.Reject:
+		d.book.Refuse(key, decision.TaskID, decision.DecidedAt)
+	}
+}
+
 // reserved folds a decision of the log into the budgets, ours or another router's.
 func (d *decider) reserved(decision event.RouteDecision) {
-	if decision.Kind != event.Route || decision.Task == nil || decision.Attempt != 1 {
+	if decision.Task == nil {
 		return
 	}
 	if key, ok := budget.KeyOf(*decision.Task); ok {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.book.Reserve(key, decision.TaskID, bytesOf(decision), decision.DecidedAt)
+		d.account(key, decision)
 	}
-}
-
-// charged says that a Task is on a session's account.
-func (d *decider) charged(taskID string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.book.Admitted(taskID)
 }
 
 // settled folds an Outcome of the log into the budgets.

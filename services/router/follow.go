@@ -78,7 +78,7 @@ func (a *App) followBudgets(ctx context.Context) error {
 				return
 			}
 		case event.TopicOutcomes:
-			if !a.decider.charged(string(rec.Key)) {
+			if !bytes.Contains(rec.Value, sessionIDField) {
 				return
 			}
 		}
@@ -101,8 +101,11 @@ func (a *App) followBudgets(ctx context.Context) error {
 	})
 }
 
-// sessionField is in every decision whose Task has a session: routers write them all.
-var sessionField = []byte(`"session":`)
+// What is in every decision and Outcome of a Task with a session: routers and executors write them all.
+var (
+	sessionField   = []byte(`"session":`)
+	sessionIDField = []byte(`"sessionId":`)
+)
 
 // sweep drops accounts of sessions that have fallen silent.
 func (a *App) sweep(ctx context.Context) error {
