@@ -23,10 +23,10 @@ type parts struct {
 }
 
 // queueWait is the predicted wait of a Task that goes to the pool now, in milliseconds: what the signals predict, plus
-// what this router has sent there since they were observed. Absent when nobody knows.
+// what this router has sent there since they were observed. Where no prediction is known it follows from a free slot, or from
+// the queue and the rate at which it is worked off; where those are not known either it is absent, which is not zero.
 func queueWait(in *Input, p policy.Pool) signal.Value {
 	wait := in.signal(p.Name, signal.EstWaitMs)
-	base, known := wait.Get()
 	inflight := float64(in.Inflight[p.Name])
 	slots, slotsKnown := in.signal(p.Name, signal.Slots).Get()
 	if !slotsKnown && p.Slots > 0 {
@@ -34,17 +34,23 @@ func queueWait(in *Input, p policy.Pool) signal.Value {
 	}
 	running, runningKnown := in.signal(p.Name, signal.Running).Get()
 	queued, queuedKnown := in.signal(p.Name, signal.Queued).Get()
-	if runningKnown && queuedKnown && slotsKnown {
-		// Only what finds no free slot waits.
-		inflight = math.Max(0, inflight-math.Max(0, slots-running-queued))
+	free, freeKnown := slots-running-queued, slotsKnown && runningKnown && queuedKnown
+	ahead := inflight
+	if freeKnown {
+		ahead = math.Max(0, inflight-math.Max(0, free)) // only what finds no free slot waits
 	}
 	rate, rateKnown := in.signal(p.Name, signal.DonePerSecond).Get()
+	rateKnown = rateKnown && rate > 0
+	base, known := wait.Get()
 	switch {
-	case !known && inflight == 0:
-		return signal.Value{Unit: signal.Millis}
-	case inflight > 0 && rateKnown && rate > 0:
-		base += inflight / rate * 1000
-	case inflight > 0 && !known:
+	case known && ahead > 0 && rateKnown:
+		base += ahead / rate * 1000
+	case known:
+	case freeKnown && free > inflight:
+		base = 0
+	case queuedKnown && rateKnown:
+		base = (queued + ahead) / rate * 1000
+	default:
 		return signal.Value{Unit: signal.Millis}
 	}
 	return signal.Of(base, signal.Millis, wait.Source, time.Time{})

@@ -191,6 +191,28 @@ func TestMissingSignalsNeverRemoveAndAreSaid(t *testing.T) {
 	require.Contains(t, d.Unknown, "interactive healthy")
 }
 
+func TestAQueueThatNobodySeesIsNotAnEmptyOne(t *testing.T) {
+	without := func(cluster string, names ...signal.Name) func(*route.Input) {
+		return func(in *route.Input) {
+			for _, name := range names {
+				delete(in.Signals[cluster], name)
+			}
+		}
+	}
+	d := route.Decide(input(t, without("interactive", signal.EstWaitMs, signal.Queued)))
+	require.Equal(t, "batch", d.Cluster, route.Explain(d))
+
+	d = route.Decide(input(t, set("interactive", map[signal.Name]float64{signal.Queued: 500, signal.Running: 4, signal.DonePerSecond: 10}),
+		without("interactive", signal.EstWaitMs)))
+	require.Equal(t, "batch", d.Cluster, "500 queued at 10 a second are 50 s: %s", route.Explain(d))
+	wait, known := d.Candidates[0].Estimate.QueueMs.Get()
+	require.True(t, known)
+	require.InDelta(t, 50_000, wait, 1)
+
+	d = route.Decide(input(t, without("interactive", signal.EstWaitMs)))
+	require.Equal(t, "interactive", d.Cluster, "a free slot is known to be free: %s", route.Explain(d))
+}
+
 func TestFallbacksAreForReadsOnly(t *testing.T) {
 	d := route.Decide(input(t))
 	require.Equal(t, []event.Target{{Engine: "clickhouse", Cluster: "batch", Queue: "default", Resource: "default"}}, d.Fallbacks)

@@ -45,7 +45,7 @@ type Input struct {
 
 	Policy *policy.Policy `json:"-"`
 	Now    time.Time      `json:"now"`
-	// Seed breaks ties and drives exploration; the router derives it from the Task's id.
+	// Seed is for seeded choices, derived from the Task's id. No step draws from it yet: every choice is by rank.
 	Seed uint64 `json:"seed"`
 }
 

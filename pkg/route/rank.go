@@ -79,6 +79,9 @@ func rank(in *Input, all []*candidate) []*candidate {
 func slaBands(in *Input, cands []*candidate, out []banded) {
 	for i, c := range cands {
 		out[i] = banded{value(c.parts.pHit, signal.Probability), slaBand(in, c.parts.pHit)}
+		if !c.parts.waitKnown && out[i].band == 0 {
+			out[i].band = 1 // a queue that nobody sees is not an empty one
+		}
 	}
 }
 

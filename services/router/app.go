@@ -45,6 +45,8 @@ type App struct {
 	budgetsReady *telemetry.Gate
 	caughtUp     chan struct{}
 	catchUp      func() // closes caughtUp, once
+	signalsRead  chan struct{}
+	readSignals  func() // closes signalsRead, once
 	httpAddr     net.Addr
 }
 
@@ -68,6 +70,8 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (_ *App, err
 		metrics: newMetrics(tel.Registry), caughtUp: make(chan struct{}),
 	}
 	a.catchUp = sync.OnceFunc(func() { close(a.caughtUp) })
+	a.signalsRead = make(chan struct{})
+	a.readSignals = sync.OnceFunc(func() { close(a.signalsRead) })
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.Stop(context.WithoutCancel(ctx)))
@@ -164,6 +168,14 @@ func (a *App) Start(ctx context.Context) error {
 			return nil
 		case <-a.caughtUp:
 		}
+		// Signals are waited for too, but not for ever: without them decisions go on, and say so.
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-a.signalsRead:
+		case <-time.After(signalsWait):
+			a.log.WarnContext(ctx, "the signals are not read yet; deciding without them")
+		}
 		err := consumer.Run(ctx)
 		if errors.Is(err, stream.ErrFenced) {
 			return errors.Join(lifecycle.ErrFenced, err)
@@ -172,6 +184,9 @@ func (a *App) Start(ctx context.Context) error {
 	})
 	return nil
 }
+
+// signalsWait is how long a start waits for the signals topic to be read to its end.
+const signalsWait = 5 * time.Second
 
 // serveHTTP serves POST /v1/explain.
 func (a *App) serveHTTP(ctx context.Context) error {

@@ -51,7 +51,7 @@ func (a *App) follow(ctx context.Context, tc stream.TailConfig, ready func(), ta
 // followSignals keeps the newest signals of all clusters.
 func (a *App) followSignals(ctx context.Context) error {
 	tc := stream.TailConfig{Name: "signals", Topics: []string{event.TopicSignals}}
-	return a.follow(ctx, tc, a.signalsReady.Open, func(rec *kgo.Record) {
+	return a.follow(ctx, tc, func() { a.signalsReady.Open(); a.readSignals() }, func(rec *kgo.Record) {
 		env, err := stream.Decode(rec, stream.RulesFor(event.TopicSignals))
 		if err != nil || env.Tombstone {
 			return // the profiler dead-letters what can't be read; a router must not do it once more for each of its replicas
