@@ -43,11 +43,14 @@ const maxSkew = 5 * time.Minute
 // read understands one record. It is pure: now is the router's clock, which bounds time stamps that lie in the future.
 func read(rec *kgo.Record, topic string, limits query.Limits, now time.Time) request {
 	env, err := stream.Decode(rec, stream.RulesFor(topic))
+	if topic == event.TopicAttempts {
+		if err != nil || !env.Type.IsAttempt() {
+			return request{rec: rec, skip: true} // the profiler reads every attempt and dead-letters it, once
+		}
+		return readAttempt(rec, env)
+	}
 	if err != nil {
 		return faulty(rec, err, env)
-	}
-	if topic == event.TopicAttempts {
-		return readAttempt(rec, env)
 	}
 	switch env.Type {
 	case event.QueryRequested:
@@ -67,9 +70,6 @@ func read(rec *kgo.Record, topic string, limits query.Limits, now time.Time) req
 }
 
 func readAttempt(rec *kgo.Record, env stream.Envelope) request {
-	if !env.Type.IsAttempt() {
-		return faulty(rec, &stream.Fault{Class: stream.FaultUnknownType, Err: fmt.Errorf("type %q is not an attempt's", env.Type)}, env)
-	}
 	// Most attempt events ask nothing: a look at the remedy spares decoding them whole.
 	if !bytes.Contains(env.Data, []byte(event.RemedyReroute)) && bytes.IndexByte(env.Data, '\\') < 0 {
 		return request{rec: rec, skip: true}
@@ -82,7 +82,7 @@ func readAttempt(rec *kgo.Record, env stream.Envelope) request {
 	}
 	var a event.Attempt
 	if err := a.UnmarshalJSON(env.Data); err != nil {
-		return faulty(rec, &stream.Fault{Class: stream.FaultSchema, Err: errors.New(query.DescribeJSONError(err))}, env)
+		return request{rec: rec, skip: true} // as above
 	}
 	if a.Decision == nil || a.Decision.Task == nil {
 		return faulty(rec, &stream.Fault{Class: stream.FaultSchema, Err: errors.New("decision: a reroute must carry the decision with its task")}, env)
