@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -22,9 +21,6 @@ var ErrUnconfirmed = errors.New("the broker has not confirmed the record")
 
 // ErrBusy is wrapped when too many records wait for the broker already. The record was not taken.
 var ErrBusy = errors.New("too many records wait for the broker")
-
-// busyPause is how long Write waits before it tries again to hand over a record.
-const busyPause = 5 * time.Millisecond
 
 // Producer writes events. It is safe for concurrent use.
 type Producer struct {
@@ -74,31 +70,23 @@ func (p *Producer) Send(ctx context.Context, msgs ...Message) error {
 	return p.Write(ctx, recs...)
 }
 
-// Write is Send for records that are ready. Their topics carry the prefix.
+// Write is Send for records that are ready. Their topics carry the prefix. When too many records wait for the broker already, it waits
+// for room. It must not be called where the client calls back.
 func (p *Producer) Write(ctx context.Context, recs ...*kgo.Record) error {
 	results := make(chan error, len(recs))
-	var errs []error
-	sent := 0
-	for sent < len(recs) {
-		refused := make(chan struct{}, 1)
-		p.Produce(ctx, recs[sent], func(_ *kgo.Record, err error) {
-			if errors.Is(err, ErrBusy) {
-				refused <- struct{}{} // Produce calls back before it returns in this case
+	go func() { // the client has no way to be asked for room that ends with a context and leaves the records alone
+		for i, rec := range recs {
+			if ctx.Err() != nil {
+				for range recs[i:] {
+					results <- context.Cause(ctx)
+				}
 				return
 			}
-			results <- err
-		})
-		if len(refused) == 0 {
-			sent++
-			continue
+			p.produce(ctx, (*kgo.Client).Produce, rec, func(_ *kgo.Record, err error) { results <- err })
 		}
-		select {
-		case <-time.After(busyPause):
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", ErrUnconfirmed, context.Cause(ctx))
-		}
-	}
-	for range sent {
+	}()
+	var errs []error
+	for range recs {
 		select {
 		case err := <-results:
 			if err != nil {
@@ -111,9 +99,17 @@ func (p *Producer) Write(ctx context.Context, recs ...*kgo.Record) error {
 	return errors.Join(errs...)
 }
 
-// Produce writes one record and calls done with the outcome. done must be quick, and must not block. The context is only where the
+// Produce writes one record and calls done with the outcome. done must be quick, and must not block. It does not wait for room: done
+// gets ErrBusy, as any outcome on a goroutine of the client, and the record that comes next may be taken again. The context is only where the
 // record's trace comes from: a record that is on its way can't be called back, and one that was would take its neighbours with it.
 func (p *Producer) Produce(ctx context.Context, rec *kgo.Record, done func(*kgo.Record, error)) {
+	p.produce(ctx, (*kgo.Client).TryProduce, rec, done)
+}
+
+// handOver is how the client takes a record: Produce waits for room, TryProduce does not.
+type handOver func(*kgo.Client, context.Context, *kgo.Record, func(*kgo.Record, error))
+
+func (p *Producer) produce(ctx context.Context, to handOver, rec *kgo.Record, done func(*kgo.Record, error)) {
 	topic := p.cfg.Name(rec.Topic)
 	if limit := p.deps.maxBytes(topic); recordSize(rec)+batchOverhead > limit {
 		done(rec, fmt.Errorf("writing to %s: %w: %d bytes, limit %d", rec.Topic, ErrTooLarge, recordSize(rec), limit))
@@ -122,7 +118,7 @@ func (p *Producer) Produce(ctx context.Context, rec *kgo.Record, done func(*kgo.
 	p.mu.RLock()
 	cl := p.client
 	p.mu.RUnlock()
-	cl.TryProduce(context.WithoutCancel(ctx), rec, func(rec *kgo.Record, err error) {
+	to(cl, context.WithoutCancel(ctx), rec, func(rec *kgo.Record, err error) {
 		switch {
 		case err == nil:
 		case errors.Is(err, kgo.ErrMaxBuffered):

@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -103,6 +105,49 @@ func TestSendGivesUpWithItsContext(t *testing.T) {
 	fault.Remove()
 	require.NoError(t, p.Send(t.Context(), msg("requests", "2", []byte(`{}`))), "the one that was given up takes no other along")
 	require.Len(t, b.Records(t, "requests"), 2)
+}
+
+// A broker that is away for a while, and more records that wait for it than the client holds: what is written then comes through, in
+// its order, when the broker is back. One who gives up meanwhile gets away.
+func TestWriteSurvivesAFullBuffer(t *testing.T) {
+	b := streamtest.Start(t)
+	b.Topic(t, "requests", 1, nil)
+	fault := b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotLeaderForPartition, Count: -1})
+	p := producer(t, b)
+	var taken, busy atomic.Int64
+	for i := range 50_500 {
+		p.Produce(t.Context(), encode(t, b, msg("requests", strconv.Itoa(i), []byte(`{}`))), func(_ *kgo.Record, err error) {
+			if errors.Is(err, stream.ErrBusy) {
+				busy.Add(1)
+			} else if err == nil {
+				taken.Add(1)
+			}
+		})
+	}
+	impatient, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, p.Send(impatient, msg("requests", "given up", []byte(`{}`))), stream.ErrUnconfirmed)
+	require.Positive(t, busy.Load(), "the buffer is full")
+
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		done <- p.Send(ctx, msg("requests", "first", []byte(`{}`)), msg("requests", "second", []byte(`{}`)), msg("requests", "third", []byte(`{}`)))
+	}()
+	time.Sleep(100 * time.Millisecond)
+	fault.Remove()
+	require.NoError(t, <-done)
+	require.NoError(t, p.Flush(ctx))
+	require.Equal(t, int64(50_500), taken.Load()+busy.Load())
+	var order []string
+	for _, r := range b.Records(t, "requests") {
+		switch k := string(r.Key); k {
+		case "first", "second", "third":
+			order = append(order, k)
+		}
+	}
+	require.Equal(t, []string{"first", "second", "third"}, order)
 }
 
 // Answers get lost, not records: idempotence keeps one of each.
