@@ -73,11 +73,12 @@ func (a *App) assign(ctx context.Context, part *stream.Partition) (stream.Proces
 	return p, nil
 }
 
-// Process hands each decision to its Task.
+// Process hands each decision to its Task. One that can't be used is set aside, and ends its Task if it names one.
 func (p *partition) Process(ctx context.Context, recs []*kgo.Record) error {
 	for _, rec := range recs {
 		d, fault := readDecision(rec)
-		if fault == nil {
+		usable := fault == nil
+		if usable {
 			fault = p.hand(rec, d)
 		} else {
 			p.app.metrics.decisions.WithLabelValues(readMalformed).Inc()
@@ -88,8 +89,37 @@ func (p *partition) Process(ctx context.Context, recs []*kgo.Record) error {
 		if err := p.deadLetter(ctx, rec, fault); err != nil {
 			return err
 		}
+		if !usable && query.ValidID(d.TaskID) && p.hand(rec, refusal(rec, d, fault)) == nil {
+			continue // its Task finishes the record
+		}
+		p.part.Done(rec)
 	}
 	return nil
+}
+
+// refusal is what stands for a decision that can't be used: whoever waits for the Task must hear of its end.
+func refusal(rec *kgo.Record, d event.RouteDecision, fault *stream.Fault) event.RouteDecision {
+	d.Kind, d.Target, d.Fallbacks = event.Reject, event.Target{}, nil
+	d.Attempt = max(d.Attempt, 1)
+	d.Rejection = &event.Rejection{
+		Code: unusableDecision, Message: "The Task can't be run, because its decision can't be used: " + fault.Err.Error() + ".",
+		Suggestion: "Send the request with SQL, under a new id. The platform team finds the decision in the dead letters.",
+	}
+	return withDefaults(rec, d)
+}
+
+// unusableDecision is the code of a rejection that comes from no router.
+const unusableDecision = "unusable_decision"
+
+// withDefaults fills in what a decision of another producer may leave out.
+func withDefaults(rec *kgo.Record, d event.RouteDecision) event.RouteDecision {
+	if d.Deadline.IsZero() { // a claim without a deadline can't be kept apart from one that is for ever
+		d.Deadline = rec.Timestamp.Add(query.DefaultLimits.MaxTimeout).UTC()
+	}
+	if d.TaskDigest == "" && d.Task != nil {
+		d.TaskDigest = d.Task.Digest()
+	}
+	return d
 }
 
 func readDecision(rec *kgo.Record) (d event.RouteDecision, f *stream.Fault) {
@@ -104,6 +134,12 @@ func readDecision(rec *kgo.Record) (d event.RouteDecision, f *stream.Fault) {
 		return d, &stream.Fault{Class: class, Err: fmt.Errorf(format, args...)}
 	}
 	if err := json.Unmarshal(env.Data, &d); err != nil {
+		var named struct {
+			TaskID string `json:"taskId"`
+		}
+		if json.Unmarshal(env.Data, &named) == nil {
+			d = event.RouteDecision{TaskID: named.TaskID}
+		}
 		return bad(stream.FaultSchema, "%s", query.DescribeJSONError(err))
 	}
 	switch {
@@ -117,13 +153,7 @@ func readDecision(rec *kgo.Record) (d event.RouteDecision, f *stream.Fault) {
 	case d.Kind == event.Route && (d.Task == nil || d.Task.SQL == ""):
 		return bad(stream.FaultSchema, "task: a routed Task must be in the decision, with its SQL")
 	}
-	if d.Deadline.IsZero() { // a claim without a deadline can't be kept apart from one that is for ever
-		d.Deadline = rec.Timestamp.Add(query.DefaultLimits.MaxTimeout).UTC()
-	}
-	if d.TaskDigest == "" && d.Task != nil {
-		d.TaskDigest = d.Task.Digest()
-	}
-	return d, nil
+	return withDefaults(rec, d), nil
 }
 
 // hand gives a decision to its Task. The first in the log makes the Task; what comes later under the same id is its next
@@ -232,11 +262,7 @@ func (p *partition) Close() {
 func (p *partition) deadLetter(ctx context.Context, rec *kgo.Record, fault *stream.Fault) error {
 	p.log.WarnContext(ctx, "a decision can't be used; it goes to the dead letters", telemetry.KeyTopic, p.part.Topic,
 		telemetry.KeyOffset, rec.Offset, telemetry.KeyClass, string(fault.Class), telemetry.Err(fault))
-	err := p.app.persist(ctx, "writing a dead letter", func(ctx context.Context) error {
+	return p.app.persist(ctx, "writing a dead letter", func(ctx context.Context) error {
 		return p.app.producer.DeadLetter(ctx, stream.DeadLetter{Record: rec, Group: group, Stage: group, Class: fault.Class, Err: fault.Err})
 	})
-	if err == nil {
-		p.part.Done(rec)
-	}
-	return err
 }

@@ -309,6 +309,7 @@ func TestWhatCantBeReadGoesToTheDeadLetters(t *testing.T) {
 	b.raw("f", []byte(`{"taskId":"f","attempt":1,"kind":"defer"}`), typed)
 	b.raw("g", []byte(`{"taskId":"g","attempt":0,"kind":"route"}`), typed)
 	b.raw("h", []byte(`{"taskId":"h","attempt":1,"kind":"route"}`), typed)
+	b.raw("i", []byte(`{"taskId":"i","attempt":"first","kind":"route"}`), typed)
 	b.decide(b.route("t1", "SELECT"))
 	require.Equal(t, event.Succeeded, b.outcome("t1").Status, "what can't be read holds nothing up")
 	b.committed()
@@ -317,8 +318,43 @@ func TestWhatCantBeReadGoesToTheDeadLetters(t *testing.T) {
 		classes[string(rec.Key)] = header(rec, stream.DLQClass)
 	}
 	require.Equal(t, map[string]string{
-		"a": "not_json", "b": "null_value", "c": "missing_type", "d": "bad_payload", "e": "bad_payload", "f": "unknown_type", "g": "bad_payload", "h": "bad_payload",
+		"a": "not_json", "b": "null_value", "c": "missing_type", "d": "bad_payload", "e": "bad_payload", "f": "unknown_type", "g": "bad_payload", "h": "bad_payload", "i": "bad_payload",
 	}, classes)
+	for id, why := range map[string]string{"f": `kind "defer"`, "g": "attempt", "h": "SQL", "i": "attempt"} {
+		o := b.outcome(id)
+		require.Equal(t, event.Rejected, o.Status, "a Task that is named ends")
+		require.Equal(t, "unusable_decision", o.Rejection.Code)
+		require.Contains(t, o.Rejection.Message, why)
+	}
+	require.Len(t, b.outcomes(), 5, "what names no Task ends none")
+}
+
+// TestATaskWithoutSQLEnds is a Task that the router routes although it has only an intent.
+func TestATaskWithoutSQLEnds(t *testing.T) {
+	b := newBench(t, 1)
+	b.start()
+	b.decide(b.route("t1", "", func(d *event.RouteDecision) { d.Task.Intent = json.RawMessage(`{"measure":"revenue"}`) }))
+	o := b.outcome("t1")
+	require.Equal(t, event.Rejected, o.Status)
+	require.Equal(t, "tenant_a", o.Tenant)
+	require.Contains(t, o.Rejection.Message, "SQL")
+	b.committed()
+	require.Len(t, b.broker.Records(t, event.TopicDeadLetter), 1)
+	require.Empty(t, b.servers[interactive].counts())
+}
+
+// TestAFurtherDecisionThatCantBeUsedEndsTheTask is one that a Task waits for.
+func TestAFurtherDecisionThatCantBeUsedEndsTheTask(t *testing.T) {
+	b := newBench(t, 1)
+	b.servers[interactive].setDown(true)
+	b.start()
+	b.decide(b.route("t1", "SELECT"))
+	b.change("t1/1", "failed")
+	b.decide(b.route("t1", "SELECT", func(d *event.RouteDecision) { d.DecisionID, d.Attempt, d.Task = "t1/2", 2, nil }))
+	o := b.outcome("t1")
+	require.Equal(t, event.Failed, o.Status)
+	require.Equal(t, "unusable_decision", o.Rejection.Code)
+	b.committed()
 }
 
 func TestDeadlineWhileRunning(t *testing.T) {
