@@ -16,6 +16,8 @@ import (
 // formatCode is ClickHouse's FORMAT_IS_NOT_SUITABLE_FOR_OUTPUT, which is what the statement's author would get elsewhere.
 const formatCode = "399"
 
+var errHalfSent = errors.New("the connection broke while the query was being sent, and its guard ran out before another one was there")
+
 // wrap gives an error its native code and says how far the submission had come. sub is nil for control statements.
 func (e *Engine) wrap(err error, sub *submission) *engine.Error {
 	if done, ok := errors.AsType[*engine.Error](err); ok {
@@ -38,6 +40,9 @@ func (e *Engine) wrap(err error, sub *submission) *engine.Error {
 		out.Phase = engine.Answered
 	case sub == nil && neverDialled(err):
 		out.Phase = engine.NotSent
+	}
+	if sub != nil && sub.sent.Load() && errors.Is(err, engine.ErrGuardExpired) {
+		out.Err = errHalfSent // whoever reads ErrGuardExpired may send it again
 	}
 	if sub != nil && !sub.sent.Load() {
 		out.Phase = engine.NotSent

@@ -16,7 +16,8 @@ import (
 	"github.com/pointsman/pointsman/pkg/engine"
 )
 
-// submission is what is known of one query on its way: whether a byte of it has left, and what the answer's headers said.
+// submission is what is known of one query on its way: whether a byte of it has left, or is leaving, and what the answer's
+// headers said.
 type submission struct {
 	before  time.Time // SubmitBefore; zero means no bound
 	sent    atomic.Bool
@@ -34,7 +35,7 @@ func (s *submission) dialled(c *guardedConn) {
 	defer s.mu.Unlock()
 	s.conn = c
 	if s.armed {
-		c.serves.Store(s)
+		c.serve(s)
 	}
 }
 
@@ -44,21 +45,16 @@ func (s *submission) arm() {
 	defer s.mu.Unlock()
 	s.armed = true
 	if s.conn != nil {
-		s.conn.serves.Store(s)
+		s.conn.serve(s)
 	}
 }
 
-// leave is asked as the last thing before bytes go out. After the first yes it always says yes: what has begun must not be
-// cut in two.
-func (s *submission) leave(now time.Time) bool {
-	if s.sent.Load() {
-		return true
-	}
-	if !s.before.IsZero() && !now.Before(s.before) {
-		s.expired.Store(true)
+// late says that nothing may begin to leave any more.
+func (s *submission) late(now time.Time) bool {
+	if s.before.IsZero() || now.Before(s.before) {
 		return false
 	}
-	s.sent.Store(true)
+	s.expired.Store(true)
 	return true
 }
 
@@ -87,15 +83,35 @@ func submissionOf(ctx context.Context) *submission {
 // not do: dialling, a TLS handshake or a stopped process may lie between.
 type guardedConn struct {
 	net.Conn
-	serves atomic.Pointer[submission]
+	serves atomic.Pointer[service]
 }
 
-// Write sends, unless the guard of the submission has run out before its first byte.
+// service is one connection's part in a submission. A connection that took nothing may be followed by another one.
+type service struct {
+	sub   *submission
+	begun atomic.Bool // a byte has left here: what has begun must not be cut in two
+}
+
+func (c *guardedConn) serve(s *submission) { c.serves.Store(&service{sub: s}) }
+
+// Write sends, unless the guard of the submission has run out before its first byte here.
 func (c *guardedConn) Write(p []byte) (int, error) {
-	if s := c.serves.Load(); s != nil && !s.leave(time.Now()) {
+	v := c.serves.Load()
+	if v == nil || v.begun.Load() {
+		return c.Conn.Write(p)
+	}
+	if v.sub.late(time.Now()) {
 		return 0, engine.ErrGuardExpired
 	}
-	return c.Conn.Write(p)
+	first := v.sub.sent.CompareAndSwap(false, true) // while it may be leaving it counts as sent
+	n, err := c.Conn.Write(p)
+	switch {
+	case n > 0:
+		v.begun.Store(true)
+	case first:
+		v.sub.sent.Store(false)
+	}
+	return n, err
 }
 
 func guardOf(conn net.Conn) *guardedConn {
@@ -115,17 +131,16 @@ var errRedirect = errors.New("the address answers with a redirect; a query is no
 func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	s := submissionOf(req.Context())
 	if s != nil {
-		if !s.sent.Load() && !s.before.IsZero() && !time.Now().Before(s.before) {
-			s.expired.Store(true)
+		if s.late(time.Now()) {
 			return nil, engine.ErrGuardExpired
 		}
 		req = req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
 			GotConn: func(info httptrace.GotConnInfo) {
 				if g := guardOf(info.Conn); g != nil {
-					g.serves.Store(s)
+					g.serve(s)
 					return
 				}
-				s.leave(time.Now()) // a connection that can't be watched counts as one that sends
+				s.sent.Store(true) // a connection that can't be watched counts as one that sends
 			},
 		}))
 	}
