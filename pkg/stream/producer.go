@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -29,18 +30,25 @@ type Producer struct {
 	role string
 	dead *prometheus.CounterVec
 
-	mu     sync.RWMutex
-	client *kgo.Client
-	closed bool
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	bg     sync.WaitGroup // added to under mu, unless closed
 
-	aloneMu sync.Mutex
-	waiting sync.WaitGroup // records that are to be sent alone
-	alone   *kgo.Client    // sends one record at a time; made when first needed
+	mu         sync.RWMutex
+	client     *kgo.Client
+	rebuilding bool // the client is of no use, and somebody is at it
+	closed     bool
+
+	turn    chan struct{} // one record at a time is sent alone
+	alone   *kgo.Client   // sends them; made when first needed
+	waiting int           // records that are to be sent alone
+	idle    chan struct{} // closed when there are none
 }
 
 // NewProducer connects lazily: a broker that is down shows at the first write.
 func NewProducer(cfg Config, deps Deps, role string) (*Producer, error) {
-	p := &Producer{cfg: cfg, deps: deps, role: role, dead: newDeadLetterCounter(deps.Registry)}
+	p := &Producer{cfg: cfg, deps: deps, role: role, dead: newDeadLetterCounter(deps.Registry), turn: make(chan struct{}, 1)}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
 	cl, err := p.connect()
 	if err != nil {
 		return nil, err
@@ -125,13 +133,13 @@ func (p *Producer) produce(ctx context.Context, to handOver, rec *kgo.Record, do
 			err = fmt.Errorf("writing to %s: %w", rec.Topic, ErrBusy)
 		case tooLarge(err):
 			// The broker refuses a batch as a whole; which record was too much for it shows when each comes alone.
-			p.waiting.Go(func() { done(rec, p.sendAlone(rec)) })
+			p.later(rec, done)
 			return
 		case errors.Is(err, kgo.ErrClientClosed):
-			err = fmt.Errorf("writing to %s: %w: %w", rec.Topic, ErrUnconfirmed, err)
+			err = unconfirmed(rec, err)
 		default:
 			if fenced(err) {
-				go p.rebuild(cl) // a callback runs inside the client, which can't be closed from there
+				p.replace(cl)
 			}
 			err = fmt.Errorf("writing to %s: %w", rec.Topic, err)
 		}
@@ -143,36 +151,74 @@ func tooLarge(err error) bool {
 	return errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.RecordListTooLarge)
 }
 
+// later sends a record alone, outside of the callback it is called from.
+func (p *Producer) later(rec *kgo.Record, done func(*kgo.Record, error)) {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		done(rec, unconfirmed(rec, kgo.ErrClientClosed))
+		return
+	}
+	if p.waiting++; p.waiting == 1 {
+		p.idle = make(chan struct{})
+	}
+	p.bg.Go(func() {
+		done(rec, p.sendAlone(rec))
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.waiting--; p.waiting == 0 {
+			close(p.idle)
+		}
+	})
+	p.mu.Unlock()
+}
+
 // sendAlone sends a record in a batch of its own. It is for topics that take less than their description says, so it may be slow.
 func (p *Producer) sendAlone(rec *kgo.Record) error {
-	p.aloneMu.Lock()
-	defer p.aloneMu.Unlock()
-	p.mu.RLock()
-	closed := p.closed
-	p.mu.RUnlock()
-	if closed {
-		return fmt.Errorf("writing to %s: %w: %w", rec.Topic, ErrUnconfirmed, kgo.ErrClientClosed)
+	select {
+	case p.turn <- struct{}{}:
+		defer func() { <-p.turn }()
+	case <-p.ctx.Done():
+		return unconfirmed(rec, kgo.ErrClientClosed)
 	}
-	if p.alone == nil {
-		cl, err := NewClient(p.cfg, p.deps, p.role+"-producer-alone")
-		if err != nil {
-			return err
-		}
-		p.alone = cl
+	cl, err := p.loner()
+	if err != nil {
+		return err
 	}
 	again := &kgo.Record{Topic: rec.Topic, Partition: rec.Partition, Key: rec.Key, Value: rec.Value, Headers: rec.Headers, Timestamp: rec.Timestamp}
-	err := p.alone.ProduceSync(context.Background(), again).FirstErr()
+	err = cl.ProduceSync(p.ctx, again).FirstErr()
 	switch {
 	case err == nil:
 		rec.Partition, rec.Offset = again.Partition, again.Offset
 		return nil
 	case tooLarge(err):
 		return fmt.Errorf("writing to %s: %w: %w", rec.Topic, ErrTooLarge, err)
-	case errors.Is(err, kgo.ErrClientClosed):
-		return fmt.Errorf("writing to %s: %w: %w", rec.Topic, ErrUnconfirmed, err)
+	case errors.Is(err, kgo.ErrClientClosed), p.ctx.Err() != nil:
+		return unconfirmed(rec, err)
 	default:
 		return fmt.Errorf("writing to %s: %w", rec.Topic, err)
 	}
+}
+
+// loner returns the client for records that are sent alone. Only who has the turn calls it.
+func (p *Producer) loner() (*kgo.Client, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, fmt.Errorf("%w: %w", ErrUnconfirmed, kgo.ErrClientClosed)
+	}
+	if p.alone == nil {
+		cl, err := NewClient(p.cfg, p.deps, p.role+"-producer-alone")
+		if err != nil {
+			return nil, err
+		}
+		p.alone = cl
+	}
+	return p.alone, nil
+}
+
+func unconfirmed(rec *kgo.Record, err error) error {
+	return fmt.Errorf("writing to %s: %w: %w", rec.Topic, ErrUnconfirmed, err)
 }
 
 // fenced says that a client's producer id is of no more use.
@@ -187,28 +233,46 @@ func fenced(err error) bool {
 	return false
 }
 
-// rebuild replaces a client whose producer was fenced, once however many records failed by it.
-func (p *Producer) rebuild(old *kgo.Client) {
-	p.mu.Lock()
-	if p.client != old || p.closed {
-		p.mu.Unlock()
-		return
-	}
-	p.mu.Unlock()
-	// The old one goes first: two clients of one name can't both have their metrics registered.
-	old.Close()
-	cl, err := p.connect()
+// replace gets a new client for one whose producer was fenced, once however many records failed by it. It returns at once: a callback
+// runs inside the client, which can't be closed from there.
+func (p *Producer) replace(old *kgo.Client) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch {
-	case err != nil:
-		p.deps.log().Error("replacing a fenced producer", "error", err)
-	case p.closed:
-		cl.Close()
-	default:
-		p.client = cl
-		p.deps.log().Warn("replaced a fenced producer", "client", p.cfg.ClientID+"-"+p.role)
+	if p.client != old || p.rebuilding || p.closed {
+		return
 	}
+	p.rebuilding = true
+	p.bg.Go(func() {
+		// The old one goes first: two clients of one name can't both have their metrics registered.
+		old.Close()
+		for !p.rebuild() {
+			select {
+			case <-time.After(time.Second):
+			case <-p.ctx.Done():
+				return
+			}
+		}
+	})
+}
+
+func (p *Producer) rebuild() bool {
+	cl, err := p.connect()
+	if err != nil { // a file with a certificate that is being replaced, say
+		p.deps.log().Error("replacing a fenced producer", "error", err)
+		return false
+	}
+	p.mu.Lock()
+	closed := p.closed
+	if !closed {
+		p.client, p.rebuilding = cl, false
+	}
+	p.mu.Unlock()
+	if closed {
+		cl.Close()
+		return true
+	}
+	p.deps.log().Warn("replaced a fenced producer", "client", p.cfg.ClientID+"-"+p.role)
+	return true
 }
 
 // Flush waits until everything written so far is acknowledged or has failed.
@@ -219,8 +283,18 @@ func (p *Producer) Flush(ctx context.Context) error {
 	if err := cl.Flush(ctx); err != nil {
 		return fmt.Errorf("waiting for the broker to confirm: %w", err)
 	}
-	p.waiting.Wait()
-	return nil
+	p.mu.RLock()
+	waiting, idle := p.waiting, p.idle
+	p.mu.RUnlock()
+	if waiting == 0 {
+		return nil
+	}
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for the broker to confirm: %w", context.Cause(ctx))
+	}
 }
 
 // Ping asks the broker for a sign of life.
@@ -234,7 +308,7 @@ func (p *Producer) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Close drops what is not acknowledged. Flush first.
+// Close drops what is not acknowledged, and does not wait for the broker. Flush first.
 func (p *Producer) Close() {
 	p.mu.Lock()
 	if p.closed {
@@ -242,14 +316,15 @@ func (p *Producer) Close() {
 		return
 	}
 	p.closed = true
-	p.client.Close()
+	clients := []*kgo.Client{p.client, p.alone}
 	p.mu.Unlock()
-	p.aloneMu.Lock()
-	if p.alone != nil {
-		p.alone.Close()
+	p.cancel()
+	for _, cl := range clients {
+		if cl != nil {
+			cl.Close()
+		}
 	}
-	p.aloneMu.Unlock()
-	p.waiting.Wait()
+	p.bg.Wait()
 }
 
 // recordSize is what a record takes before compression, within a few bytes.

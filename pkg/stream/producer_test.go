@@ -5,8 +5,10 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"log/slog"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -169,6 +171,69 @@ func TestFencedProducerIsReplaced(t *testing.T) {
 	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.ProducerFenced, Count: 1})
 	_ = p.Send(t.Context(), msg("requests", "2", []byte(`{}`)))
 	require.Eventually(t, func() bool { return p.Send(t.Context(), msg("requests", "3", []byte(`{}`))) == nil }, 10*time.Second, 10*time.Millisecond)
+}
+
+// However many records fail by it, a fenced producer is replaced once.
+func TestFencedProducerIsReplacedOnce(t *testing.T) {
+	b := streamtest.Start(t)
+	b.Topic(t, "requests", 1, nil)
+	var log lines
+	b.Deps.Log = slog.New(slog.NewTextHandler(&log, nil))
+	p := producer(t, b)
+	require.NoError(t, p.Send(t.Context(), msg("requests", "1", []byte(`{}`))))
+	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.ProducerFenced, Count: 1})
+	var ms []stream.Message
+	for i := range 50 {
+		ms = append(ms, msg("requests", strconv.Itoa(i), []byte(`{}`)))
+	}
+	require.Error(t, p.Send(t.Context(), ms...))
+	require.Eventually(t, func() bool { return p.Send(t.Context(), msg("requests", "2", []byte(`{}`))) == nil }, 10*time.Second, 10*time.Millisecond)
+	p.Close() // waits for whoever is still at it
+	require.Equal(t, 1, log.count("replaced a fenced producer"))
+}
+
+// A record that is sent alone waits for a broker that is away. Flush gives up with its context, Close does not wait at all, and whoever
+// asked for the record is told.
+func TestCloseWhileOneIsSentAlone(t *testing.T) {
+	b := streamtest.Start(t)
+	b.Topic(t, "requests", 1, nil)
+	p := producer(t, b)
+	// The first answer makes the record one to be sent alone; that is never taken.
+	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.MessageTooLarge, Count: 1})
+	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotLeaderForPartition, Count: -1})
+	outcome := make(chan error, 2)
+	p.Produce(t.Context(), encode(t, b, msg("requests", "1", []byte(`{}`))), func(_ *kgo.Record, err error) { outcome <- err })
+
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, p.Flush(ctx), context.DeadlineExceeded)
+	closed := make(chan struct{})
+	go func() { defer close(closed); p.Close() }()
+	select {
+	case <-closed:
+	case <-time.After(5 * time.Second):
+		t.Fatal("Close waits for the broker")
+	}
+	require.ErrorIs(t, <-outcome, stream.ErrUnconfirmed)
+	require.Empty(t, outcome, "told once")
+}
+
+// lines is a log that can be read while it is written.
+type lines struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lines) count(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.b.String(), text)
 }
 
 // The trace of the one who asked runs through headers into what is produced downstream. A malformed one is ignored.
