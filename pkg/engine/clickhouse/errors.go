@@ -3,10 +3,10 @@ package clickhouse
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"strconv"
 	"strings"
+	"syscall"
 
 	driver "github.com/ClickHouse/clickhouse-go/v2"
 
@@ -38,7 +38,7 @@ func (e *Engine) wrap(err error, sub *submission) *engine.Error {
 		out.Phase, out.Code, out.Err = engine.Answered, formatCode, format
 	case errors.As(err, &status) && status.StatusCode < 500:
 		out.Phase = engine.Answered
-	case sub == nil && neverDialled(err):
+	case sub == nil && refused(err):
 		out.Phase = engine.NotSent
 	}
 	if sub != nil && sub.sent.Load() && errors.Is(err, engine.ErrGuardExpired) {
@@ -53,11 +53,8 @@ func (e *Engine) wrap(err error, sub *submission) *engine.Error {
 	return out
 }
 
-// neverDialled says that no connection came about.
-func neverDialled(err error) bool {
-	op, ok := errors.AsType[*net.OpError](err)
-	return ok && op.Op == "dial"
-}
+// refused says that nobody listens at the address. A dial that times out says nothing of what runs there.
+func refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
 
 // plain takes the request's address out of an error: it holds the user and every setting, and says nothing to a reader.
 func plain(err error, addrs []string) error {
