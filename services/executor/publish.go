@@ -12,7 +12,6 @@ import (
 
 	"github.com/pointsman/pointsman/pkg/attempt"
 	"github.com/pointsman/pointsman/pkg/event"
-	"github.com/pointsman/pointsman/pkg/ledger"
 	"github.com/pointsman/pointsman/pkg/query"
 	"github.com/pointsman/pointsman/pkg/stream"
 	"github.com/pointsman/pointsman/pkg/telemetry"
@@ -148,60 +147,5 @@ func (t *task) publish(ctx context.Context, a event.Attempt) error {
 		d := *a.Decision
 		d.Candidates, d.Signals = nil, nil
 		a.Decision = &d
-	}
-}
-
-// emit publishes what the final record in the ledger holds: the Outcome, byte for byte, and the end of the attempt it came from. A
-// later owner knows that attempt from the Outcome only, and passes no end.
-func (t *task) emit(ctx context.Context, payload json.RawMessage, key string, end *event.Attempt) error {
-	var o event.Outcome
-	if err := json.Unmarshal(payload, &o); err != nil {
-		return fmt.Errorf("reading the outcome in the ledger: %w", err)
-	}
-	if _, number, ok := ledger.SplitAttemptKey(key); ok && end == nil {
-		a := t.change(number, seqOfEnd, stateOf(o.Status), "", o.FinishedAt)
-		a.Target, a.Failure, a.Stats = o.Target, o.Failure, &o.Stats
-		if o.Failure != nil {
-			a.Remedy = event.RemedyFail
-		}
-		end = &a
-	}
-	rec, err := t.p.app.cfg.Kafka.Encode(stream.Message{
-		Topic: event.TopicOutcomes, Key: t.id, Type: event.TaskEnded, Source: source, ID: t.id, Subject: t.id, Time: o.FinishedAt, Data: payload,
-	})
-	if err != nil {
-		return err
-	}
-	recs := []*kgo.Record{rec}
-	if end != nil {
-		if rec, err = t.encode(*end); err != nil {
-			return err
-		}
-		recs = append(recs, rec)
-	}
-	err = t.p.app.persist(ctx, "publishing the outcome of "+t.id, func(ctx context.Context) error {
-		err := t.p.app.producer.Write(ctx, recs...)
-		t.p.app.metrics.published.WithLabelValues(event.TopicOutcomes, word(err)).Inc()
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("%w: %w", errLetGo, err)
-	}
-	t.p.app.metrics.outcomes.WithLabelValues(string(o.Status)).Inc()
-	t.log.InfoContext(ctx, "a task has ended", "status", string(o.Status), "attempts", o.Attempts, telemetry.KeyCluster, o.Cluster, "total_ms", o.TotalMs, "sla_hit", o.SLAHit)
-	return nil
-}
-
-// stateOf is the state of the attempt that ended a Task.
-func stateOf(s event.Status) attempt.State {
-	switch s {
-	case event.Succeeded:
-		return attempt.Succeeded
-	case event.Cancelled:
-		return attempt.Cancelled
-	case event.Expired:
-		return attempt.TimedOut
-	default:
-		return attempt.Failed
 	}
 }

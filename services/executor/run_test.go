@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pointsman/pointsman/pkg/config"
@@ -355,6 +356,34 @@ func TestAFurtherDecisionThatCantBeUsedEndsTheTask(t *testing.T) {
 	require.Equal(t, event.Failed, o.Status)
 	require.Equal(t, "unusable_decision", o.Rejection.Code)
 	b.committed()
+}
+
+// TestOutcomesThatTakeLessThanTheLedger: the ledger's topic takes the end, the topic of outcomes does not take the Outcome.
+func TestOutcomesThatTakeLessThanTheLedger(t *testing.T) {
+	b := newBench(t, 1)
+	admin := kadm.NewClient(b.broker.Client(t))
+	limit := "100000"
+	_, err := admin.AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Name: "max.message.bytes", Value: &limit}}, event.TopicOutcomes)
+	require.NoError(t, err)
+	b.config = func(c *executor.Config) { c.Kafka.Compression = "none" }
+	b.servers[interactive].on("LARGE", behaviour{rows: 300, wide: 1000})
+	b.servers[interactive].on("SELECT", behaviour{rows: 1})
+	p := b.start()
+	arrived, goOn := p.steps.stopAt(executor.StepPublished, "t1")
+	b.decide(b.route("t1", "LARGE"), b.route("t2", "SELECT"))
+	o := b.outcome("t1")
+	require.Equal(t, event.Succeeded, o.Status)
+	require.EqualValues(t, 300, o.Result.Rows)
+	require.Nil(t, o.Result.Inline)
+	require.True(t, o.Result.Truncated)
+	require.Equal(t, []string{"meets_sla"}, o.Reasons)
+	reached(t, arrived)
+	p.crash()
+	b.start()
+	b.committed()
+	goOn()
+	require.Len(t, b.outcomes()["t1"], 2, "the next owner publishes the same again, byte for byte")
+	b.once()
 }
 
 func TestDeadlineWhileRunning(t *testing.T) {
