@@ -111,7 +111,8 @@ const (
 	StopEngine Effect = "stop_engine"
 	// AwaitGuard waits until a submission of an earlier owner would be seen at the engine.
 	AwaitGuard Effect = "await_guard"
-	// LookUp asks the engine for the attempt id: one of the found events.
+	// LookUp asks the engine for the attempt id: one of the found events. A submission whose connection has just broken may
+	// still be on its way, so nothing counts as gone before it must have settled.
 	LookUp Effect = "look_up"
 	// WatchEngine waits until the engine has nothing of it any more, and looks it up again.
 	WatchEngine Effect = "watch_engine"

@@ -21,7 +21,7 @@ var (
 	overran     = Transition{Overrun, do(StopEngine, FreeSlot, WriteEnd), "the estimate was wrong; the query's intent is unchanged, so it may go elsewhere"}
 	broken      = Transition{Failed, do(FreeSlot, WriteEnd), "the engine said no"}
 	unreached   = Transition{Failed, do(FreeSlot, WriteEnd), "nothing was sent, so going elsewhere is safe"}
-	doubt       = Transition{SubmitUnknown, do(Announce, LookUp), "the engine may or may not have it: look it up before anything else"}
+	doubt       = Transition{SubmitUnknown, do(Announce, LookUp), "the engine may or may not have it: look it up, and believe that it has nothing once the submission must have settled"}
 )
 
 // letGo is what every state that is no end does when the partition moves or the process ends: a query at the engine is left

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,6 +34,7 @@ type behaviour struct {
 	lose bool            // run, and lose the connection before the answer
 	then func(id string) // called when it is submitted
 	slow time.Duration
+	late time.Duration // of the first attempt the connection is lost at once, and the engine sees it only after this
 }
 
 type run struct {
@@ -127,6 +129,11 @@ func (c *client) Submit(ctx context.Context, q engine.Query) (engine.Rows, error
 		c.mu.Unlock()
 		return nil, refused()
 	}
+	if b := c.script[q.SQL]; b.late > 0 && strings.HasSuffix(q.ID, "/1") {
+		c.mu.Unlock()
+		time.AfterFunc(b.late, func() { c.arrive(q.ID, b) })
+		return nil, lost()
+	}
 	c.submissions[q.ID]++
 	c.order = append(c.order, q.ID)
 	if c.running[q.ID] != nil {
@@ -197,6 +204,25 @@ func (c *client) Submit(ctx context.Context, q engine.Query) (engine.Rows, error
 		}
 		return nil, coded("394", "query was cancelled")
 	}
+}
+
+// arrive is a submission that nobody waits for any more.
+func (s *server) arrive(id string, b behaviour) {
+	s.mu.Lock()
+	r := &run{stop: make(chan struct{}), ended: make(chan struct{}), since: time.Now()}
+	s.submissions[id]++
+	s.running[id] = r
+	s.mu.Unlock()
+	go func() {
+		select {
+		case <-b.hold:
+		case <-r.stop:
+		}
+		s.mu.Lock()
+		delete(s.running, id)
+		s.mu.Unlock()
+		close(r.ended)
+	}()
 }
 
 func (s *server) kill(id string) bool {

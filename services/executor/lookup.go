@@ -30,6 +30,7 @@ func (y *try) awaitGuard(ctx context.Context) {
 // connection that submitted it, so a read that still runs is stopped and made again.
 func (y *try) lookUp(ctx context.Context) attempt.Event {
 	if y.running != nil { // our own connection broke: nothing more comes from it
+		y.settled = y.settles(time.Now())
 		y.letGo()
 		y.running = nil
 	}
@@ -53,7 +54,10 @@ func (y *try) lookUp(ctx context.Context) attempt.Event {
 		asked, cancel := context.WithTimeout(ctx, y.p.app.cfg.Attempts.LookUpTimeout)
 		run, err := y.cluster.engine.Find(asked, y.id)
 		cancel()
+		settling := time.Until(y.settled)
 		switch {
+		case err == nil && run.State == engine.RunUnknown && settling > 0:
+			wait = min(wait, settling) // it may be on its way yet
 		case err == nil:
 			return y.foundRun(run, write)
 		case !write && time.Since(began) > y.p.app.cfg.Attempts.patience(err):
@@ -67,6 +71,16 @@ func (y *try) lookUp(ctx context.Context) attempt.Event {
 			return e
 		}
 	}
+}
+
+// settles is when a submission of our own whose connection has broken is seen at the engine, if it ever is: it left before the
+// connection broke, and within the guard of its claim.
+func (y *try) settles(broke time.Time) time.Time {
+	left := broke
+	if bound := y.submitBefore(); bound.Before(left) {
+		left = bound
+	}
+	return left.Add(y.p.app.cfg.Attempts.GuardSettle)
 }
 
 // refusedFor is how long an engine at whose address nobody listens is asked again: it is gone, and its queries with it.

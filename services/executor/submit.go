@@ -186,7 +186,8 @@ func (y *try) stopEngine(ctx context.Context) {
 		return
 	}
 	for bound.Err() == nil {
-		if _, err := y.cluster.engine.Kill(bound, y.id); err == nil {
+		found, err := y.cluster.engine.Kill(bound, y.id)
+		if err == nil && (found || !time.Now().Before(y.settled)) {
 			return
 		}
 		select {

@@ -41,6 +41,7 @@ type try struct {
 	claimed     bool
 	claimedAt   time.Time // just before the claim was handed to the producer: the guard runs from here
 	noted       bool      // the ledger says that the engine had it
+	settled     time.Time // after a broken connection: from then on a look-up that finds nothing is believed
 
 	running *submission
 	failure *event.Failure
