@@ -16,8 +16,8 @@ import (
 	"github.com/pointsman/pointsman/test/testkit"
 )
 
-// Load publishes Tasks at a steady rate, most of them small, some that run for a third of a second, some for batch, some that the
-// interactive pool's memory does not hold. Every other one that HTTP is told of goes through it, with a key of its own, and is sent
+// Load publishes Tasks at a steady rate, most of them small, some that run for a third of a second or for two, some for batch, some that
+// the interactive pool's memory does not hold. Every other one that HTTP is told of goes through it, with a key of its own, and is sent
 // again until an answer comes.
 type Load struct {
 	w    *testkit.World
@@ -86,6 +86,8 @@ func (l *Load) task(n int) map[string]any {
 		task["sql"] = testkit.Wide
 	case n%17 == 5:
 		task["tags"] = []string{"etl"}
+	case n%10 == 3:
+		task["sql"] = fmt.Sprintf("SELECT sum(sleepEachRow(0.5)), %d FROM numbers(4) SETTINGS max_block_size = 1", n)
 	case n%6 == 1:
 		task["sql"] = fmt.Sprintf("SELECT sleep(0.3), %d", n)
 	}

@@ -26,9 +26,9 @@ type Pace struct {
 	Tries int
 }
 
-// held is how long a service holds what it has read: the profiler collects for a second before it stores. That is when it has most
-// to lose.
-var held = map[string]time.Duration{"profiler": 600 * time.Millisecond}
+// held is how long a service has held what it has read when it has most to lose: the profiler collects for a second before it stores,
+// and the executor has Tasks on their way for longer than it takes to commit offsets.
+var held = map[string]time.Duration{"profiler": 600 * time.Millisecond, "executor": 1200 * time.Millisecond}
 
 // Survive kills and stops each of the five services in turn, under load, and restarts those it has killed. It returns the ids of all
 // Tasks that were taken in.
