@@ -46,8 +46,8 @@ type Limits struct {
 
 // AttemptConfig is how attempts are made and made again.
 type AttemptConfig struct {
-	MaxAttempts   int           `yaml:"maxAttempts" doc:"Most attempts of one Task, on all clusters together."`
-	MaxRetries    int           `yaml:"maxRetries" doc:"Most attempts in a row on one target after its first."`
+	MaxAttempts   int           `yaml:"maxAttempts" doc:"Most attempts of one Task, on all clusters together. One that ended only because its executor went away does not count."`
+	MaxRetries    int           `yaml:"maxRetries" doc:"Most attempts in a row on one target after its first. One that ended only because its executor went away does not count."`
 	BackoffFirst  time.Duration `yaml:"backoffFirst" doc:"Wait before the first retry on a target; it doubles, with jitter."`
 	BackoffMax    time.Duration `yaml:"backoffMax" doc:"Longest wait before a retry."`
 	CapacityWait  time.Duration `yaml:"capacityWait" doc:"Longest that an attempt waits for a sleeping pool before the Task is routed anew."`

@@ -85,11 +85,12 @@ func (y *try) conclude(ctx context.Context) (*event.Outcome, *ending) {
 	}
 	stats := y.stats()
 	end := &ending{
-		State: y.state, Prev: y.prev, At: now, Target: y.target, Failure: f, Remedy: remedy, Why: why, Next: next, Stats: &stats, Claimed: y.claimed,
+		TakenOver: y.ownersChanged(failure.Class(f.Class)),
+		State:     y.state, Prev: y.prev, At: now, Target: y.target, Failure: f, Remedy: remedy, Why: why, Next: next, Stats: &stats, Claimed: y.claimed,
 		Fallbacks: y.t.fallbacks,
 	}
 	if remedy == event.RemedyRetry {
-		end.DelayMs = y.p.app.cfg.Attempts.retryDelay(y.t.inARow(y.target)).Milliseconds()
+		end.DelayMs = y.p.app.cfg.Attempts.retryDelay(y.t.inARow(y.target, end.TakenOver)).Milliseconds()
 	}
 	return nil, end
 }
@@ -99,8 +100,8 @@ func (y *try) remedy(c failure.Class) (r event.Remedy, why string, next *event.T
 	advice := failure.Advise(failure.Situation{Class: c, ReadOnly: y.t.current.ReadOnly, Reach: y.reach})
 	options := y.t.candidates(y.target, c)
 	r, why = failure.Choose(advice, failure.Left{
-		Attempts:  y.p.app.cfg.Attempts.MaxAttempts - len(y.t.tried),
-		Retries:   y.p.app.cfg.Attempts.MaxRetries + 1 - y.t.inARow(y.target),
+		Attempts:  y.p.app.cfg.Attempts.MaxAttempts - y.t.spent(y.ownersChanged(c)),
+		Retries:   y.p.app.cfg.Attempts.MaxRetries + 1 - y.t.inARow(y.target, y.ownersChanged(c)),
 		Fallbacks: len(options),
 	})
 	if r == event.RemedyFailover {
@@ -119,11 +120,34 @@ func (t *task) candidates(failed event.Target, c failure.Class) []event.Target {
 	})
 }
 
-// inARow counts the last attempts on the same target.
-func (t *task) inARow(target event.Target) int {
+// ownersChanged says that the attempt fails only because its owner changed. Such an end is nobody's fault, so it uses up neither
+// attempts nor retries: a day of restarts must not fail a Task that runs well. The Task's deadline bounds them.
+func (y *try) ownersChanged(c failure.Class) bool { return y.adopted && c == failure.SubmitUnknown }
+
+// spent counts the attempts that count, the last one included unless it is free.
+func (t *task) spent(free bool) int {
+	n := 0
+	for _, m := range t.tried {
+		if !m.free() {
+			n++
+		}
+	}
+	if free {
+		n--
+	}
+	return n
+}
+
+// inARow counts the last attempts on the same target, of those that count.
+func (t *task) inARow(target event.Target, free bool) int {
 	n := 0
 	for i := len(t.tried) - 1; i >= 0 && t.tried[i].target == target; i-- {
-		n++
+		if !t.tried[i].free() {
+			n++
+		}
+	}
+	if free {
+		n--
 	}
 	return n
 }

@@ -38,6 +38,8 @@ type ending struct {
 	Fallbacks []event.Target `json:"fallbacks,omitempty"`
 	Stats     *event.Stats   `json:"stats,omitempty"`
 	Claimed   bool           `json:"claimed"`
+	// TakenOver means that it ended only because its owner changed, and does not count.
+	TakenOver bool `json:"takenOver,omitempty"`
 }
 
 func encodeNote(v any) (json.RawMessage, error) { return event.Marshal(v) }

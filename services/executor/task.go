@@ -57,6 +57,9 @@ type tried struct {
 	ending  *ending // nil while it is open
 }
 
+// free says that the attempt does not count, since it ended only because its owner changed.
+func (m tried) free() bool { return m.ending != nil && m.ending.TakenOver }
+
 func newTask(p *partition, rec *kgo.Record, d event.RouteDecision) *task {
 	t := &task{
 		p: p, id: d.TaskID, first: d, rec: rec, seen: time.Now(), order: p.app.arrivals.Add(1), log: p.log.With(telemetry.KeyTask, d.TaskID),

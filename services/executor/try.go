@@ -39,6 +39,7 @@ type try struct {
 	place       *line.Place
 	active      bool // counted by the partition
 	claimed     bool
+	adopted     bool      // an earlier owner claimed it
 	claimedAt   time.Time // just before the claim was handed to the producer: the guard runs from here
 	noted       bool      // the ledger says that the engine had it
 	settled     time.Time // after a broken connection: from then on a look-up that finds nothing is believed
@@ -82,7 +83,7 @@ func (y *try) make(ctx context.Context) (step, error) {
 
 // adopt goes on with an attempt that another owner claimed and did not end.
 func (y *try) adopt(ctx context.Context, open ledger.Attempt) (step, error) {
-	y.claimed, y.state, y.reach = true, attempt.Claimed, failure.SentUnknown
+	y.claimed, y.adopted, y.state, y.reach = true, true, attempt.Claimed, failure.SentUnknown
 	y.active = y.p.enter()
 	if open.Submitted != nil {
 		y.noted, y.state = true, attempt.Running

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/failure"
+	"github.com/pointsman/pointsman/pkg/query"
 	"github.com/pointsman/pointsman/services/executor"
 )
 
@@ -120,6 +122,53 @@ func TestShutdownUsesNoAttemptUp(t *testing.T) {
 }
 
 // TestAStolenLeaseIsTakenBack is a ledger that somebody takes who does not have the partition.
+// TestRestartsUseNoAttemptUp: a long read outlives more restarts than a Task has attempts, or a target retries.
+func TestRestartsUseNoAttemptUp(t *testing.T) {
+	b := newBench(t, 1)
+	b.config = func(c *executor.Config) {
+		c.Attempts.MaxAttempts, c.Attempts.MaxRetries, c.Attempts.Grace = 2, 1, 10*time.Millisecond
+	}
+	hold := make(chan struct{})
+	b.servers[interactive].on("LONG", behaviour{hold: hold, rows: 1})
+	p := b.start()
+	b.decide(b.route("t1", "LONG"))
+	for i := 1; i <= 4; i++ {
+		b.change(query.AttemptID("t1", i), "running")
+		p.end()
+		p = b.start()
+	}
+	b.change("t1/5", "running")
+	close(hold)
+	o := b.outcome("t1")
+	require.Equal(t, event.Succeeded, o.Status)
+	require.Equal(t, interactive, o.Cluster, "a restart is no reason to go elsewhere")
+	require.Equal(t, 5, o.Attempts)
+	require.Equal(t, event.RemedyRetry, b.change("t1/4", "lost").Remedy)
+	b.once()
+}
+
+// TestFailuresCountBetweenRestarts: what the engine fails counts, whoever owns it.
+func TestFailuresCountBetweenRestarts(t *testing.T) {
+	b := newBench(t, 1)
+	b.config = func(c *executor.Config) {
+		c.Attempts.MaxAttempts, c.Attempts.Grace = 2, 10*time.Millisecond
+	}
+	hold := make(chan struct{})
+	b.servers[interactive].on("LONG", behaviour{hold: hold, code: "241"})
+	b.servers[batch].on("LONG", behaviour{code: "241"})
+	p := b.start()
+	b.decide(b.route("t1", "LONG"))
+	b.change("t1/1", "running")
+	p.end()
+	b.start()
+	b.change("t1/2", "running")
+	close(hold)
+	o := b.outcome("t1")
+	require.Equal(t, event.Failed, o.Status)
+	require.Equal(t, string(failure.MemoryLimit), o.Failure.Class)
+	require.Equal(t, 3, o.Attempts, "one was lost, and two failed")
+}
+
 func TestAStolenLeaseIsTakenBack(t *testing.T) {
 	b := newBench(t, 1)
 	hold := make(chan struct{})
