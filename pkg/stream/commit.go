@@ -98,7 +98,7 @@ func (c *Consumer) commitOffsets(ctx context.Context, want map[*Partition]kgo.Ep
 		}
 		if errs[p] == nil {
 			p.mu.Lock()
-			p.tracker.committed = max(p.tracker.committed, o.Offset)
+			p.tracker.committed, p.tracker.rewound = max(p.tracker.committed, o.Offset), false
 			p.mu.Unlock()
 		}
 	}

@@ -174,6 +174,9 @@ func (c *Consumer) fetchError(ctx context.Context, cl *kgo.Client, e kgo.FetchEr
 		c.outrun(ctx, cl, partitionKey{e.Topic, e.Partition})
 	case errors.As(err, &dataLoss):
 		c.loss(e.Topic, e.Partition, dataLoss.ResetTo, max(dataLoss.ConsumedTo, dataLoss.ResetTo))
+		if p := c.partition(partitionKey{e.Topic, e.Partition}); p != nil && c.group.OnLoss == LossResume {
+			p.rewind(dataLoss.ResetTo)
+		}
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.GroupAuthorizationFailed), errors.Is(err, kerr.SaslAuthenticationFailed):
 		c.fail(err)
 	case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.InconsistentTopicID):

@@ -26,7 +26,7 @@ func newConsumerMetrics(reg prometheus.Registerer, group string) *consumerMetric
 	}
 	return &consumerMetrics{
 		assigned:     gauge("pointsman_stream_partitions", "Partitions that are ours."),
-		span:         gauge("pointsman_stream_unfinished_records", "Records handed over and not committed, at the last commit."),
+		span:         gauge("pointsman_stream_unfinished_records", "Records handed over and not finished, at the last commit."),
 		pauses:       counter("pointsman_stream_pauses_total", "Times a partition was paused because too much of it was unfinished."),
 		commitErrors: counter("pointsman_stream_commit_errors_total", "Partitions whose commit failed; it is tried again."),
 		fenced:       counter("pointsman_stream_fenced_total", "Times another instance took our place."),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -11,6 +12,10 @@ import (
 
 // ErrNotOwned is returned when something was to be done for a partition that is no longer ours.
 var ErrNotOwned = errors.New("the partition is no longer ours")
+
+// maxBehind bounds how many records may be finished behind one that is not, for they are all read again when the process dies. That is
+// harmless, for whoever finished them knows them again, but it takes time.
+const maxBehind = 1_000_000
 
 // Partition is one partition that the group has given to this process, until it takes it away.
 type Partition struct {
@@ -60,7 +65,7 @@ func (p *Partition) Done(recs ...*kgo.Record) {
 		return
 	}
 	for _, r := range recs {
-		p.tracker.done(r.Offset)
+		p.tracker.done(r.Offset, r.LeaderEpoch)
 	}
 	p.unpause()
 }
@@ -103,12 +108,12 @@ func (p *Partition) deliver(recs []*kgo.Record) {
 			continue
 		}
 		if r.Attrs.IsControl() {
-			p.tracker.done(r.Offset)
+			p.tracker.done(r.Offset, r.LeaderEpoch)
 			continue
 		}
 		p.queue = append(p.queue, r)
 	}
-	if !p.paused && (p.tracker.span() >= p.c.group.MaxSpan || p.tracker.held >= p.c.group.MaxHeldBytes) {
+	if !p.paused && (p.tracker.span() >= p.c.group.MaxSpan || p.tracker.held >= p.c.group.MaxHeldBytes || p.tracker.behind() >= maxBehind) {
 		p.paused = true
 		p.client.PauseFetchPartitions(map[string][]int32{p.key.topic: {p.ID}})
 		p.c.m.pauses.Inc()
@@ -119,8 +124,23 @@ func (p *Partition) deliver(recs []*kgo.Record) {
 	}
 }
 
+// rewind goes back to where a log that has lost its end goes on. What waits to be handed on from there is gone. Records that are in work
+// are too, but their effects can't be called back.
+func (p *Partition) rewind(to int64) {
+	p.c.commitMu.Lock() // a commit of what was there before ends first
+	defer p.c.commitMu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.released || p.tracker == nil {
+		return
+	}
+	p.tracker.rewind(to)
+	p.queue = slices.DeleteFunc(p.queue, func(r *kgo.Record) bool { return r.Offset >= to })
+	p.unpause()
+}
+
 func (p *Partition) unpause() {
-	if p.paused && p.tracker.span() <= p.c.group.MaxSpan/2 && p.tracker.held <= p.c.group.MaxHeldBytes/2 {
+	if p.paused && p.tracker.span() <= p.c.group.MaxSpan/2 && p.tracker.held <= p.c.group.MaxHeldBytes/2 && p.tracker.behind() <= maxBehind/2 {
 		p.paused = false
 		p.client.ResumeFetchPartitions(map[string][]int32{p.key.topic: {p.ID}})
 	}
