@@ -72,6 +72,9 @@ func (c EngineConfig) clickhouse() (clickhouse.Config, error) {
 		// Queries that were let go keep their connections until they are over, and must not keep others waiting.
 		Queries: 2*c.Slots + 4, Canary: c.Canary,
 	}
+	if len(out.Addrs) > 1 {
+		return clickhouse.Config{}, clickhouse.ErrSeveralAddrs
+	}
 	for _, addr := range out.Addrs {
 		_, port, err := net.SplitHostPort(addr)
 		if err == nil {

@@ -26,7 +26,7 @@ type Config struct {
 type EngineConfig struct {
 	Name     string        `yaml:"name" doc:"The cluster's name in decisions and signals."`
 	Kind     string        `yaml:"kind" doc:"The kind of engine: clickhouse."`
-	URL      string        `yaml:"url" doc:"Where it is: http://host:8123, https://host:8443, clickhouse://host:9000 or clickhouses://host:9440; several hosts are separated by commas."`
+	URL      string        `yaml:"url" doc:"Where it is: http://host:8123, https://host:8443, clickhouse://host:9000 or clickhouses://host:9440. It is one server: of several hosts each is an engine of its own."`
 	User     string        `yaml:"user" doc:"User that queries run as."`
 	Password config.Secret `yaml:"password" doc:"The user's password."`
 	Database string        `yaml:"database" doc:"Database of queries that name no schema."`

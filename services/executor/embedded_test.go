@@ -146,14 +146,14 @@ func TestEngineConfig(t *testing.T) {
 		"other scheme":   func(c *executor.EngineConfig) { c.URL = "ftp://127.0.0.1:1" },
 		"user in URL":    func(c *executor.EngineConfig) { c.URL = "http://u:p@127.0.0.1:8123" },
 		"path":           func(c *executor.EngineConfig) { c.URL = "http://127.0.0.1:8123/x" },
-		"one bad host":   func(c *executor.EngineConfig) { c.URL = "http://127.0.0.1:8123,b" },
+		"several hosts":  func(c *executor.EngineConfig) { c.URL = "http://a:8123,b:8123" },
 		"nothing at all": func(c *executor.EngineConfig) { c.URL = "" },
 	} {
 		c := good
 		edit(&c)
 		require.Error(t, c.Validate(), name)
 	}
-	for _, url := range []string{"https://h:8443", "clickhouse://h:9000", "clickhouses://h:9440", "http://a:8123,b:8123", "http://a:8123/"} {
+	for _, url := range []string{"https://h:8443", "clickhouse://h:9000", "clickhouses://h:9440", "http://a:8123/"} {
 		c := good
 		c.URL = url
 		require.NoError(t, c.Validate(), url)

@@ -33,7 +33,9 @@ const (
 type Config struct {
 	// Name is the cluster's name in decisions and signals.
 	Name string
-	// Addrs are host:port, tried in order.
+	// Addrs holds one host:port, and one server must be behind it, with no load balancer between: a query is looked up and
+	// killed only on the server that is asked, so of several servers the wrong one may be asked, and a query that runs be
+	// taken for gone. Each server is an engine with a name of its own.
 	Addrs    []string
 	Protocol string // HTTP or Native; empty means HTTP
 	TLS      *tls.Config
@@ -72,6 +74,9 @@ type Engine struct {
 
 var _ engine.Engine = (*Engine)(nil)
 
+// ErrSeveralAddrs refuses what no look-up could be believed of.
+var ErrSeveralAddrs = errors.New("more than one address: name each host as an engine of its own, since a query can be looked up and killed only on the server that runs it")
+
 var errClosed = errors.New("the engine's client was closed")
 
 // Open makes a client of a cluster. It does not dial yet: a cluster that is down is no error here.
@@ -85,6 +90,9 @@ func Open(cfg Config) (*Engine, error) {
 	}
 	if len(cfg.Addrs) == 0 {
 		return nil, fmt.Errorf("opening cluster %s: no address", cfg.Name)
+	}
+	if len(cfg.Addrs) > 1 {
+		return nil, fmt.Errorf("opening cluster %s: %w", cfg.Name, ErrSeveralAddrs)
 	}
 	if cfg.Queries <= 0 {
 		cfg.Queries = defaultQueries

@@ -94,3 +94,11 @@ func TestServer(t *testing.T) {
 		Setting:     "SELECT value FROM system.settings WHERE name = 'max_block_size'", SettingName: "max_block_size", SettingValue: "4242",
 	})
 }
+
+func TestSeveralServersAreSeveralEngines(t *testing.T) {
+	_, err := clickhouse.Open(clickhouse.Config{Name: "c", Addrs: []string{"one:8123", "two:8123"}})
+	require.ErrorIs(t, err, clickhouse.ErrSeveralAddrs)
+	require.ErrorContains(t, err, "engine of its own")
+	_, err = clickhouse.Open(clickhouse.Config{Name: "c"})
+	require.ErrorContains(t, err, "no address")
+}
