@@ -72,6 +72,9 @@ type Ledger struct {
 	leaseAt    time.Time            // append time of our lease
 	leaseRead  time.Time            // when we read it back, with the monotonic clock
 	brokerTime bool                 // record times are the broker's
+	leader     int32                // leader epoch of the newest record read
+	ledFrom    int64                // first record read of that leader epoch
+	leaseLed   int64                // ledFrom when our lease was read back
 	lostErr    error
 	lost       chan struct{}
 	saved      int64 // offset of the committed anchor, -1 if there is none

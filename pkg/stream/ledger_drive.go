@@ -13,9 +13,9 @@ func (l *Ledger) Driver(key, taskID string) *ledger.Driver {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	d := ledger.NewDriver(l.fold, key, taskID, l.lc.Guard)
-	if !l.brokerTime {
-		// A time that a producer has put on a record proves nothing to another process. But every claim that matters lies before our
-		// lease, so it can't be younger than that.
+	if a, ok := l.fold.Attempt(key); !l.brokerTime || ok && a.Claim != nil && a.Claim.Offset < l.leaseLed {
+		// A time that a producer has put on a record proves nothing to another process, and that of another leader than our lease's
+		// comes from a clock that may run apart. But every claim that matters lies before our lease, so it can't be younger than that.
 		d.ClaimedBy(l.leaseAt)
 	}
 	return d

@@ -98,7 +98,7 @@ func (l *Ledger) take(ctx context.Context) error {
 		e := <-back
 		l.mu.Lock()
 		delete(l.waiting, r.Seq)
-		l.leaseAt, l.leaseRead = e.At, time.Now()
+		l.leaseAt, l.leaseRead, l.leaseLed = e.At, time.Now(), l.ledFrom
 		l.mu.Unlock()
 		if e.Verdict.Accepted && l.fold.Holds(l.epoch, l.lc.Owner) {
 			l.m.takeovers.WithLabelValues(l.lc.Topic).Inc()
@@ -259,6 +259,9 @@ func (l *Ledger) poll(ctx context.Context) error {
 // apply folds one record in, and tells its writer if that is us.
 func (l *Ledger) apply(rec *kgo.Record) {
 	l.brokerTime = rec.Attrs.TimestampType() == 1
+	if rec.LeaderEpoch != l.leader {
+		l.leader, l.ledFrom = rec.LeaderEpoch, rec.Offset
+	}
 	if rec.Attrs.IsControl() {
 		l.fold.Skip(rec.Offset, rec.Timestamp)
 		return
