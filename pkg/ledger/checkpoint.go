@@ -24,6 +24,9 @@ func (f *Fold) Forget(before time.Time) int {
 
 // Checkpoint returns the oldest position that a new fold must start from to know every Task this one remembers. A fold that starts
 // there gives the same verdicts, and holds the same state, for each of those Tasks.
+//
+// A Task that has ended counts until its deadline, however long that is: before it, nothing but the record of the end keeps a repeated
+// decision from being claimed and run again. So the longest timeout in use says how much of the log a take-over reads.
 func (f *Fold) Checkpoint() Anchor {
 	c := Anchor{Offset: f.next, Epoch: f.epoch, Owner: f.owner, Inferred: f.inferred && !f.proven}
 	for _, t := range f.tasks {

@@ -188,7 +188,7 @@ func (l *Ledger) Write(ctx context.Context, r ledger.Record) (Entry, error) {
 	}
 }
 
-// Claim writes a claim. Use Drive's methods unless the guard is looked after elsewhere.
+// Claim writes a claim. Who does not go by a Driver has to look after the guard: it runs from before this call.
 func (l *Ledger) Claim(ctx context.Context, r ledger.Record) (Entry, error) {
 	r.Kind = ledger.KindClaim
 	return l.Write(ctx, r)

@@ -8,7 +8,8 @@ import (
 	"github.com/pointsman/pointsman/pkg/ledger"
 )
 
-// Driver returns the protocol's next steps for an attempt. See ledger.Driver; the methods below do the steps that need the ledger.
+// Driver returns the protocol's next steps for an attempt. See ledger.Driver; the methods below do the steps that need the ledger. The
+// executor walks its attempts by itself, with Claim, Submitted and End, and uses a Driver only to WaitGuard.
 func (l *Ledger) Driver(key, taskID string) *ledger.Driver {
 	l.mu.Lock()
 	defer l.mu.Unlock()
