@@ -1,15 +1,19 @@
 package executor
 
 import (
+	"encoding/json"
+	"strconv"
 	"time"
 
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/failure"
+	"github.com/pointsman/pointsman/pkg/query"
 )
 
-// outcome begins the Outcome of the Task as it stands. y is the attempt that ends it, or nil.
+// outcome begins the Outcome of the Task as it stands. y is the attempt that ends it, or nil. Its times are by the broker's clock,
+// as deadlines are: the Task's submission was stamped elsewhere, and this machine's clock may be wrong.
 func (t *task) outcome(status event.Status, y *try) event.Outcome {
-	now := time.Now().UTC().Truncate(time.Millisecond)
+	now := t.now().UTC().Truncate(time.Millisecond)
 	d := t.current
 	o := event.Outcome{
 		TaskID: t.id, Status: status, Fingerprint: d.Fingerprint, Statement: d.Statement, Tables: d.Tables,
@@ -38,9 +42,10 @@ func (t *task) outcome(status event.Status, y *try) event.Outcome {
 		// A Task without an SLA of its own has its timeout for one: later than that is never a success.
 		o.SLAMs = task.SLA(task.Timeout(t.first.Deadline.Sub(o.SubmittedAt))).Milliseconds()
 	}
-	// A producer's clock may run ahead of ours: nothing takes less than no time.
-	if o.FinishedAt.Before(o.SubmittedAt) {
+	// A producer's clock may run ahead of the broker's: nothing takes less than no time, and the reader is told what was wrong.
+	if ahead := o.SubmittedAt.Sub(o.FinishedAt).Milliseconds(); ahead > 0 {
 		o.FinishedAt = o.SubmittedAt
+		o.Extra = query.Extra{"submittedAheadMs": json.RawMessage(strconv.FormatInt(ahead, 10))}
 	}
 	o.TotalMs = o.FinishedAt.Sub(o.SubmittedAt).Milliseconds()
 	if y != nil {
@@ -55,9 +60,12 @@ func (t *task) attach(o *event.Outcome, y *try) {
 	o.Target, o.Stats = y.target, y.stats()
 	o.Rerouted = len(t.tried) > 0 && t.tried[0].target != y.target
 	if !y.times.started.IsZero() {
-		started := y.times.started.UTC().Truncate(time.Millisecond)
-		if started.Before(o.SubmittedAt) {
+		started := y.times.started.Add(t.now().Sub(time.Now())).UTC().Truncate(time.Millisecond)
+		switch {
+		case started.Before(o.SubmittedAt):
 			started = o.SubmittedAt
+		case started.After(o.FinishedAt):
+			started = o.FinishedAt
 		}
 		o.StartedAt = &started
 	}

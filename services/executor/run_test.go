@@ -358,6 +358,30 @@ func TestAFurtherDecisionThatCantBeUsedEndsTheTask(t *testing.T) {
 	b.committed()
 }
 
+// TestASubmissionInTheFuture comes from a producer whose clock is wrong: nothing takes less than no time, and the reader is told.
+func TestASubmissionInTheFuture(t *testing.T) {
+	b := newBench(t, 1)
+	b.servers[interactive].on("SELECT", behaviour{rows: 1})
+	b.start()
+	ahead := func(by time.Duration) func(*event.RouteDecision) {
+		return func(d *event.RouteDecision) {
+			at := d.Task.SubmittedAt.Add(by)
+			d.Task.SubmittedAt = &at
+		}
+	}
+	b.decide(b.route("t1", "SELECT", ahead(30*time.Second)), b.route("t2", "SELECT", ahead(-30*time.Second)))
+	o := b.outcome("t1")
+	require.Zero(t, o.TotalMs)
+	require.Equal(t, o.SubmittedAt, o.FinishedAt)
+	require.Equal(t, o.SubmittedAt, *o.StartedAt)
+	var by int64
+	require.NoError(t, json.Unmarshal(o.Extra["submittedAheadMs"], &by))
+	require.InDelta(t, 30_000, by, 10_000)
+	o = b.outcome("t2")
+	require.InDelta(t, 30_000, o.TotalMs, 10_000)
+	require.Empty(t, o.Extra)
+}
+
 // TestOutcomesThatTakeLessThanTheLedger: the ledger's topic takes the end, the topic of outcomes does not take the Outcome.
 func TestOutcomesThatTakeLessThanTheLedger(t *testing.T) {
 	b := newBench(t, 1)
