@@ -6,7 +6,6 @@ package watch
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -34,24 +33,28 @@ func New(log *slog.Logger, fresh time.Duration) *Watch {
 	return &Watch{log: log, fresh: fresh, facts: signal.Snapshot{}, changed: make(chan struct{})}
 }
 
+// startAgain is how long it waits before it starts anew: the broker may be away, or the topic was made anew.
+const startAgain = time.Second
+
 // Run reads signals until the context ends.
 func (w *Watch) Run(ctx context.Context, cfg stream.Config, deps stream.Deps) error {
-	cl, err := stream.NewClient(cfg, deps, "executor-signals",
-		kgo.ConsumeTopics(cfg.Topic(event.TopicSignals)), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	if err != nil {
-		return fmt.Errorf("watching signals: %w", err)
-	}
-	defer cl.Close()
-	for {
-		fetches := cl.PollFetches(ctx)
-		if ctx.Err() != nil || fetches.IsClientClosed() {
+	for ctx.Err() == nil {
+		tail := stream.NewTail(cfg, deps, stream.TailConfig{Name: "executor-signals", Topics: []string{event.TopicSignals}})
+		err := tail.Run(ctx, func(recs []*kgo.Record) {
+			for _, rec := range recs {
+				w.record(rec)
+			}
+		})
+		if ctx.Err() != nil {
 			return nil
 		}
-		for _, e := range fetches.Errors() {
-			w.log.WarnContext(ctx, "reading signals", "partition", e.Partition, "error", e.Err)
+		w.log.WarnContext(ctx, "reading signals; starting anew", "topic", event.TopicSignals, "error", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(startAgain):
 		}
-		fetches.EachRecord(w.record)
 	}
+	return nil
 }
 
 // record takes one record. What can't be read is left out: it says nothing, and the profiler counts it.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/goleak"
 
@@ -92,6 +93,35 @@ func TestReadsTheTopic(t *testing.T) {
 		t.Fatal("nobody was woken")
 	}
 	require.False(t, asleep())
+	cancel()
+	require.NoError(t, <-ended)
+}
+
+func TestATopicThatIsMadeAnewIsReadAgain(t *testing.T) {
+	broker := streamtest.Start(t)
+	broker.Topic(t, event.TopicSignals, 1, nil)
+	w := watch.New(slog.New(slog.DiscardHandler), time.Hour)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx, broker.Config, broker.Deps) }()
+	send := func(ready float64) {
+		data, err := json.Marshal(seen("scaler", time.Now(), map[signal.Name]float64{signal.Ready: ready, signal.Replicas: 1}))
+		require.NoError(t, err)
+		producer, err := stream.NewProducer(broker.Config, broker.Deps, "scaler") // one that knows the topic as it is now
+		require.NoError(t, err)
+		defer producer.Close()
+		require.NoError(t, producer.Send(t.Context(), stream.Message{
+			Topic: event.TopicSignals, Key: "batch/scaler", Type: event.ClusterObserved, ID: "x", Data: data,
+		}))
+	}
+	asleep := func() bool { return w.Asleep("batch", time.Now()) }
+	send(0)
+	require.Eventually(t, asleep, 10*time.Second, 10*time.Millisecond)
+	_, err := kadm.NewClient(broker.Client(t)).DeleteTopics(t.Context(), event.TopicSignals)
+	require.NoError(t, err)
+	broker.Topic(t, event.TopicSignals, 1, nil)
+	send(1)
+	require.Eventually(t, func() bool { return !asleep() }, 20*time.Second, 10*time.Millisecond, "the pool is awake, and nobody hears of it")
 	cancel()
 	require.NoError(t, <-ended)
 }
