@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -42,6 +43,7 @@ type bench struct {
 	results  string
 	config   func(*executor.Config)
 	maxBytes func(topic string) int
+	log      *slog.Logger            // nil means warnings only
 	spans    *tracetest.SpanRecorder // of the newest executor
 }
 
@@ -155,6 +157,9 @@ func (b *bench) start() *proc {
 	tel, spans := telemetrytest.New(b.t, "executor")
 	p.tel, b.spans = tel, spans
 	tel.Log = b.broker.Deps.Log // warnings only: the clients' debug lines would cost more than the test
+	if b.log != nil {
+		tel.Log = b.log
+	}
 	app, err := executor.New(b.t.Context(), b.cfg(), tel, executor.Options{Engines: engines, Hooks: executor.Hooks{At: p.steps.hook}, Dialer: p.network.dial, MaxBytes: b.maxBytes})
 	require.NoError(b.t, err)
 	require.NoError(b.t, app.Start(b.t.Context()))

@@ -73,8 +73,10 @@ func (y *try) conclude(ctx context.Context) (*event.Outcome, *ending) {
 	y.p.app.metrics.failures.WithLabelValues(y.target.Cluster, f.Class).Inc()
 	remedy, why, next := y.remedy(failure.Class(f.Class))
 	y.p.app.metrics.remedies.WithLabelValues(string(remedy)).Inc()
-	y.log.InfoContext(ctx, "an attempt failed", "state", string(y.state), telemetry.KeyClass, f.Class, "code", f.Code, "remedy", string(remedy),
-		telemetry.KeyReason, why, "message", f.Message)
+	y.log.InfoContext(ctx, "an attempt failed", "state", string(y.state), telemetry.KeyClass, f.Class, "code", f.Code, "name", f.Name,
+		"remedy", string(remedy), telemetry.KeyReason, why)
+	// The engine's message may quote the statement, literals and all.
+	y.log.DebugContext(ctx, "what was said of a failed attempt", "message", telemetry.SQL(f.Message))
 	if remedy == event.RemedyFail {
 		o := y.t.outcome(event.Failed, y)
 		if f.Class == string(failure.Timeout) && !y.t.now().Before(y.t.deadline()) {

@@ -1,12 +1,19 @@
 package executor_test
 
 import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/telemetry"
+	"github.com/pointsman/pointsman/services/executor"
 )
 
 // TestTheTraceGoesOn follows a trace from the decision's headers to the Outcome's.
@@ -87,4 +94,57 @@ func TestMetricsAndHealth(t *testing.T) {
 		require.True(t, ok, name)
 		require.InDelta(t, want, value, 0, name)
 	}
+}
+
+// TestTheEnginesMessageIsNoInfo: it may quote the statement, literals and all.
+func TestTheEnginesMessageIsNoInfo(t *testing.T) {
+	b := newBench(t, 1)
+	var lines bytes.Buffer // read once nobody writes any more
+	b.log = telemetry.NewLogger(&lines, telemetry.LogConfig{Level: slog.LevelInfo, Format: telemetry.LogJSON})
+	b.servers[interactive].on("WRONG", behaviour{code: "60"})
+	p := b.start()
+	b.decide(b.route("t1", "WRONG"))
+	require.Equal(t, "as the script says", b.outcome("t1").Failure.Message)
+	b.committed()
+	p.end()
+	require.Contains(t, lines.String(), "an attempt failed")
+	require.Contains(t, lines.String(), `"name":"UNKNOWN_TABLE"`)
+	require.NotContains(t, lines.String(), "as the script says")
+}
+
+// TestChangesAreNumberedOnce: an attempt that is begun again from the ledger, under the same epoch, does not use its numbers again.
+func TestChangesAreNumberedOnce(t *testing.T) {
+	b := newBench(t, 1)
+	var small atomic.Bool
+	b.maxBytes = func(topic string) int {
+		if topic == event.TopicAttemptState && small.Load() {
+			return 1
+		}
+		return 1 << 20
+	}
+	b.servers[interactive].on("SELECT", behaviour{rows: 1})
+	p := b.start()
+	arrived, goOn := p.steps.stopAt(executor.StepClaiming, "t1/1")
+	b.decide(b.route("t1", "SELECT"))
+	reached(t, arrived)
+	small.Store(true) // its claim is refused, which this process can't make sense of
+	goOn()
+	changes := func() (all []event.Attempt) {
+		for _, rec := range b.broker.Records(t, event.TopicAttempts) {
+			var a event.Attempt
+			require.NoError(t, json.Unmarshal(rec.Value, &a))
+			all = append(all, a)
+		}
+		return all
+	}
+	require.Eventually(t, func() bool { return len(changes()) > 1 }, patience, 20*time.Millisecond)
+	small.Store(false)
+	require.Equal(t, event.Succeeded, b.outcome("t1").Status)
+	b.committed()
+	seen := map[int]bool{}
+	for _, a := range changes() {
+		require.False(t, seen[a.Seq], "number %d of %s stands for two changes", a.Seq, a.AttemptID)
+		seen[a.Seq] = true
+	}
+	require.Equal(t, "succeeded", b.states("t1/1")[len(seen)-1])
 }

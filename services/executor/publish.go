@@ -27,9 +27,11 @@ const (
 // source names the writer in every event, so that a repeat by another process is the same byte for byte.
 const source = "pointsman/executor"
 
+// nextSeq numbers the attempt's next change. The task counts, since an attempt that is begun again from the ledger goes on under
+// the same epoch.
 func (y *try) nextSeq() int {
-	y.seq++
-	return int(y.t.ledger.Epoch()-1)*seqPerEpoch + min(y.seq, seqPerEpoch-1)
+	y.t.changes[y.number]++
+	return int(y.t.ledger.Epoch()-1)*seqPerEpoch + min(y.t.changes[y.number], seqPerEpoch-1)
 }
 
 // change is an attempt's event, with what every one of them says.
@@ -49,9 +51,10 @@ func (t *task) change(number, seq int, state, prev attempt.State, at time.Time) 
 func (y *try) announce(ctx context.Context) {
 	a := y.t.change(y.number, y.nextSeq(), y.state, y.prev, time.Now())
 	a.Target = y.target
-	if y.state == attempt.Start && y.prev == attempt.Start && y.seq == 1 {
+	if y.state == attempt.Start && !y.told {
 		a.Prev = ""
 	}
+	y.told = true
 	if y.position > 0 {
 		a.Extra = query.Extra{"queuePosition": json.RawMessage(strconv.Itoa(y.position))}
 	}

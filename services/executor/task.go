@@ -47,6 +47,7 @@ type task struct {
 	tried     []tried
 	current   event.RouteDecision // the newest decision that was acted on
 	fallbacks []event.Target      // of that decision
+	changes   map[int]int         // published so far, by attempt number
 }
 
 // tried is an attempt that was made.
@@ -64,7 +65,7 @@ func newTask(p *partition, rec *kgo.Record, d event.RouteDecision) *task {
 	t := &task{
 		p: p, id: d.TaskID, first: d, rec: rec, seen: time.Now(), order: p.app.arrivals.Add(1), log: p.log.With(telemetry.KeyTask, d.TaskID),
 		arrived: make(chan struct{}, 1), cancelled: make(chan struct{}),
-		recs: []*kgo.Record{rec}, next: map[int]event.RouteDecision{},
+		recs: []*kgo.Record{rec}, next: map[int]event.RouteDecision{}, changes: map[int]int{},
 	}
 	if d.Task != nil {
 		t.log = t.log.With(telemetry.KeyTenant, d.Task.Tenant)

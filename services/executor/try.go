@@ -33,7 +33,7 @@ type try struct {
 	late    *time.Timer // fires at the Task's deadline
 
 	state, prev attempt.State
-	seq         int
+	told        bool // its state was published once
 	position    int  // in the line
 	waited      bool // for a slot or for the pool
 	place       *line.Place
