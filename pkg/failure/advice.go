@@ -13,15 +13,11 @@ type Situation struct {
 	ReadOnly bool
 	// Reach says whether the engine can have done anything.
 	Reach Reach
-	// RowsDelivered means that the user has seen rows of this attempt already; a second run would show some of them twice.
-	RowsDelivered bool
 }
 
 // Advice is what should follow.
 type Advice struct {
 	Remedy event.Remedy
-	// LookUp means that the attempt id has to be looked up at the engine, and be gone, before anything is run again.
-	LookUp bool
 	Why    string
 }
 
@@ -29,68 +25,66 @@ type Advice struct {
 // engine is known to have refused it at its door.
 type row struct {
 	read, unsentWrite, sentWrite event.Remedy
-	lookUp                       bool
 	why                          string
 }
 
 var advice = map[Class]row{
-	Semantic:   {event.RemedyFail, event.RemedyFail, event.RemedyFail, false, "the same text fails everywhere"},
-	Permission: {event.RemedyFail, event.RemedyFail, event.RemedyFail, false, "asking twice gives no rights"},
+	Semantic:   {event.RemedyFail, event.RemedyFail, event.RemedyFail, "the same text fails everywhere"},
+	Permission: {event.RemedyFail, event.RemedyFail, event.RemedyFail, "asking twice gives no rights"},
 	EngineStart: {
-		event.RemedyReroute, event.RemedyReroute, event.RemedyFail, false,
+		event.RemedyReroute, event.RemedyReroute, event.RemedyFail,
 		"nothing was sent, and waiting longer was tried",
 	},
 	SubmitUnknown: {
-		event.RemedyRetry, event.RemedyRetry, event.RemedyFail, true,
+		event.RemedyRetry, event.RemedyRetry, event.RemedyFail,
 		"a read may run again once it is known to be gone; a write of unknown fate is never run again",
 	},
 	Resources: {
-		event.RemedyFailover, event.RemedyFailover, event.RemedyFail, false,
+		event.RemedyFailover, event.RemedyFailover, event.RemedyFail,
 		"another pool may have what this one lacks; a write may have been done in part",
 	},
 	MemoryLimit: {
-		event.RemedyFailover, event.RemedyFailover, event.RemedyFail, false,
+		event.RemedyFailover, event.RemedyFailover, event.RemedyFail,
 		"the next pool has more memory or spills; a write may have been done in part",
 	},
 	QueueFull: {
-		event.RemedyFailover, event.RemedyFailover, event.RemedyFailover, false,
+		event.RemedyFailover, event.RemedyFailover, event.RemedyFailover,
 		"the engine refused it before it started",
 	},
 	ClusterDown: {
-		event.RemedyReroute, event.RemedyReroute, event.RemedyFail, true,
+		event.RemedyReroute, event.RemedyReroute, event.RemedyFail,
 		"the router knows better than a list made before the cluster went down",
 	},
 	Timeout: {
-		event.RemedyFailover, event.RemedyFailover, event.RemedyFail, false,
+		event.RemedyFailover, event.RemedyFailover, event.RemedyFail,
 		"another pool may allow more time; the Task's own deadline is checked before anything starts",
 	},
 	SLAOverrun: {
-		event.RemedyReroute, event.RemedyReroute, event.RemedyFail, false,
+		event.RemedyReroute, event.RemedyReroute, event.RemedyFail,
 		"where it ran was too slow for it, which the router did not know",
 	},
 	EstimateOverrun: {
-		event.RemedyReroute, event.RemedyReroute, event.RemedyFail, false,
+		event.RemedyReroute, event.RemedyReroute, event.RemedyFail,
 		"the estimate was wrong; the query's intent is unchanged",
 	},
-	CancelledByUser:  {event.RemedyFail, event.RemedyFail, event.RemedyFail, false, "the user wants no result any more"},
-	KilledByOperator: {event.RemedyFail, event.RemedyFail, event.RemedyFail, false, "running it again would defy whoever stopped it"},
-	ResultTooLarge:   {event.RemedyFail, event.RemedyFail, event.RemedyFail, false, "the result is as large everywhere"},
+	CancelledByUser:  {event.RemedyFail, event.RemedyFail, event.RemedyFail, "the user wants no result any more"},
+	KilledByOperator: {event.RemedyFail, event.RemedyFail, event.RemedyFail, "running it again would defy whoever stopped it"},
+	ResultTooLarge:   {event.RemedyFail, event.RemedyFail, event.RemedyFail, "the result is as large everywhere"},
 	Internal: {
-		event.RemedyFailover, event.RemedyFailover, event.RemedyFail, false,
+		event.RemedyFailover, event.RemedyFailover, event.RemedyFail,
 		"a fault of one engine need not be one of the next; a write may have been done in part",
 	},
 }
 
-// Advise says what should follow a failure. A class it does not know counts as Internal.
+// Advise says what should follow a failure. What may still run at the engine has been looked up before: that is the attempt
+// table's. A class it does not know counts as Internal.
 func Advise(s Situation) Advice {
 	r, ok := advice[s.Class]
 	if !ok {
 		r = advice[Internal]
 	}
-	a := Advice{Remedy: r.read, LookUp: r.lookUp && s.Reach != NotSent, Why: r.why}
+	a := Advice{Remedy: r.read, Why: r.why}
 	switch {
-	case s.RowsDelivered:
-		a.Remedy, a.Why = event.RemedyFail, "rows were delivered already, and a second run would deliver them twice"
 	case s.ReadOnly:
 	case s.Reach == NotSent:
 		a.Remedy = r.unsentWrite

@@ -1,8 +1,8 @@
 // Package failure gives every error of an engine one class of a closed list, and says what follows from a class.
 //
 // It is core: an engine's adapter names the native code and how far the submission had come, this package holds the tables.
-// Codes are matched exactly, never by a part of their text. Running the remedy, counting tries and knowing which fallbacks
-// are left is the executor's; Choose only says what they allow.
+// Codes are matched exactly, never by a part of a message; a message is looked at only where one code has several meanings.
+// Running the remedy, counting tries and knowing which fallbacks are left is the executor's; Choose only says what they allow.
 package failure
 
 import (

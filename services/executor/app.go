@@ -212,10 +212,8 @@ func (a *App) guard() ledger.Guard {
 
 // maxBytes is how large a record of a topic may be.
 func (a *App) maxBytes(topic string) int {
-	if a.deps.MaxBytes != nil {
-		if n := a.deps.MaxBytes(topic); n > 0 {
-			return n
-		}
+	if n := a.deps.MaxBytes(topic); n > 0 {
+		return n
 	}
 	return defaultMaxBytes
 }
