@@ -541,6 +541,54 @@ func TestOutrunByRetention(t *testing.T) {
 	})
 }
 
+// The log lost its end, and the broker can't say where it parted from what was read: what is there now is read from its end on.
+func TestLogThatLostItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := streamtest.Virtual(t)
+		b.Topic(t, "t", 1, nil)
+		produce(t, b, "t", 0, 0, 10)
+		var s seen
+		m := join(t, b, func(cc *stream.ConsumerConfig) { cc.OnLoss = stream.LossResume },
+			func(_ context.Context, p *stream.Partition, recs []*kgo.Record) error {
+				s.add(recs...)
+				p.Done(recs...)
+				return nil
+			})
+		settle(5 * time.Second)
+		require.Equal(t, values(0, 10), s.take())
+		require.Equal(t, int64(10), b.Offset(t, "g", "t", 0))
+
+		// The broker can't be made to lose records; it says that it has 6, and then has others in the place of those above.
+		b.ControlKey(int16(kmsg.ListOffsets), func(req kmsg.Request) (kmsg.Response, error, bool) {
+			b.KeepControl()
+			resp := req.ResponseKind().(*kmsg.ListOffsetsResponse)
+			for _, rt := range req.(*kmsg.ListOffsetsRequest).Topics {
+				topic := kmsg.NewListOffsetsResponseTopic()
+				topic.Topic = rt.Topic
+				for _, rp := range rt.Partitions {
+					p := kmsg.NewListOffsetsResponseTopicPartition()
+					p.Partition, p.Offset = rp.Partition, 0
+					if rp.Timestamp == -1 {
+						p.Offset = 6
+					}
+					topic.Partitions = append(topic.Partitions, p)
+				}
+				resp.Topics = append(resp.Topics, topic)
+			}
+			return resp, nil, true
+		})
+		b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Err: kerr.OffsetOutOfRange, Count: 1})
+		settle(10 * time.Second)
+		require.Equal(t, values(6, 4), s.take())
+		require.Equal(t, int64(4), m.c.Lost())
+		produce(t, b, "t", 0, 10, 1)
+		settle(5 * time.Second)
+		require.Equal(t, values(10, 1), s.take())
+		require.Equal(t, int64(11), b.Offset(t, "g", "t", 0))
+		m.leave(t)
+	})
+}
+
 // K1, the half of this layer: the crash comes after the effect and before the commit. The record comes again, none is lost.
 func TestCrashBeforeCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

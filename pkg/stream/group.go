@@ -173,10 +173,7 @@ func (c *Consumer) fetchError(ctx context.Context, cl *kgo.Client, e kgo.FetchEr
 	case errors.Is(err, kerr.OffsetOutOfRange):
 		c.outrun(ctx, cl, partitionKey{e.Topic, e.Partition})
 	case errors.As(err, &dataLoss):
-		c.loss(e.Topic, e.Partition, dataLoss.ResetTo, max(dataLoss.ConsumedTo, dataLoss.ResetTo))
-		if p := c.partition(partitionKey{e.Topic, e.Partition}); p != nil && c.group.OnLoss == LossResume {
-			p.rewind(dataLoss.ResetTo)
-		}
+		c.truncated(partitionKey{e.Topic, e.Partition}, max(dataLoss.ConsumedTo, dataLoss.ResetTo), dataLoss.ResetTo)
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.GroupAuthorizationFailed), errors.Is(err, kerr.SaslAuthenticationFailed):
 		c.fail(err)
 	case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.InconsistentTopicID):
@@ -188,16 +185,20 @@ func (c *Consumer) fetchError(ctx context.Context, cl *kgo.Client, e kgo.FetchEr
 	return false
 }
 
-// outrun is for a partition whose retention has overtaken us while we were reading it.
+// outrun is for a partition whose log does not have the offset that we are at: retention has overtaken us while we were reading, or the
+// log lost its end, and the client could not tell where.
 func (c *Consumer) outrun(ctx context.Context, cl *kgo.Client, k partitionKey) {
 	p := c.partition(k)
 	if p == nil {
 		return
 	}
-	starts, err := kadm.NewClient(cl).ListStartOffsets(ctx, k.topic)
-	start, ok := starts.Lookup(k.topic, k.id)
-	if err != nil || !ok || start.Err != nil {
-		c.deps.log().WarnContext(ctx, "reading from kafka", "topic", k.topic, "partition", k.id, "error", errors.Join(err, start.Err))
+	admin := kadm.NewClient(cl)
+	starts, err := admin.ListStartOffsets(ctx, k.topic)
+	ends, errEnds := admin.ListEndOffsets(ctx, k.topic)
+	start, okStart := starts.Lookup(k.topic, k.id)
+	end, okEnd := ends.Lookup(k.topic, k.id)
+	if err = errors.Join(err, errEnds, start.Err, end.Err); err != nil || !okStart || !okEnd {
+		c.deps.log().WarnContext(ctx, "reading from kafka", "topic", k.topic, "partition", k.id, "error", err)
 		return // the error comes again with the next poll
 	}
 	p.mu.Lock()
@@ -206,10 +207,22 @@ func (c *Consumer) outrun(ctx context.Context, cl *kgo.Client, k partitionKey) {
 		p.tracker.next = start.Offset
 	}
 	p.mu.Unlock()
-	if from < start.Offset {
+	switch {
+	case from < start.Offset:
 		c.outlived(k.topic, k.id, from, start.Offset)
+	case from > end.Offset:
+		c.truncated(k, from, end.Offset)
+		from = end.Offset
 	}
 	cl.SetOffsets(map[string]map[int32]kgo.EpochOffset{k.topic: {k.id: {Epoch: -1, Offset: max(from, start.Offset)}}})
+}
+
+// truncated is for a log that lost what it had from an offset on. What is written there from now on is new.
+func (c *Consumer) truncated(k partitionKey, from, to int64) {
+	c.loss(k.topic, k.id, to, from)
+	if p := c.partition(k); p != nil && c.group.OnLoss == LossResume {
+		p.rewind(to)
+	}
 }
 
 func (c *Consumer) pick(m map[string][]int32) []*Partition {
