@@ -1,7 +1,6 @@
 package policy_test
 
 import (
-	"errors"
 	"os"
 	"testing"
 	"time"
