@@ -78,7 +78,7 @@ func Start(ctx context.Context, cfg Config, log *slog.Logger) (*Broker, error) {
 	if err != nil {
 		err = errors.Join(err, b.unlock())
 		if errors.Is(err, syscall.EADDRINUSE) {
-			return nil, fmt.Errorf("embedded broker: port %d is %w; pass --kafka-port or stop the other process", port, ErrInUse)
+			return nil, fmt.Errorf("embedded broker: port %d is %w; pass --kafka-addr or --free-ports, or stop the other process", port, ErrInUse)
 		}
 		return nil, fmt.Errorf("embedded broker: starting on %s: %w", cfg.Addr, err)
 	}

@@ -80,7 +80,7 @@ func TestPortInUse(t *testing.T) {
 	_, err := Start(t.Context(), cfg, nil)
 	require.ErrorIs(t, err, ErrInUse)
 	_, port, _ := strings.Cut(cfg.Addr, ":")
-	require.EqualError(t, err, "embedded broker: port "+port+" is in use; pass --kafka-port or stop the other process")
+	require.EqualError(t, err, "embedded broker: port "+port+" is in use; pass --kafka-addr or --free-ports, or stop the other process")
 }
 
 func TestBadConfig(t *testing.T) {
