@@ -20,7 +20,6 @@ help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-10s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 up: ## Run everything on embedded parts with the demo (ARGS="--data DIR" keeps its state)
-	@command -v npm >/dev/null || [ -n "$${CHDB_LIB_PATH:-}" ] || { echo "make up: npm not found: it fetches the embedded ClickHouse library once (or set CHDB_LIB_PATH)"; exit 1; }
 	go run ./services/pointsman up --demo $(ARGS)
 
 build: ## Build every binary into bin/
@@ -52,8 +51,11 @@ generate: ## Write generated files (reports, schemas, reference pages) again
 fmt: $(BIN)/golangci-lint ## Format with gofumpt and sort imports
 	$(BIN)/golangci-lint fmt
 
-bench: ## Run benchmarks; their ratios mean something, their times only here
+bench: ## Run benchmarks, then the pipeline against its parts (test/bench/pipeline); ratios mean something, times only here
 	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -p 1 -timeout 60m $(PKG)
+	go run ./test/bench/pipeline $(ARGS)
+	@if command -v java >/dev/null && command -v mvn >/dev/null; then go run ./test/bench/pipeline -real -only router,latency $(ARGS); \
+	else echo "make bench: java or mvn not found: nothing was measured on Apache Kafka"; fi
 
 fuzz: ## Fuzz every fuzz target for FUZZTIME
 	@grep -rlE '^func Fuzz' --include='*_test.go' . | while read -r file; do \

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pointsman/pointsman/pkg/lifecycle"
 	"github.com/pointsman/pointsman/pkg/telemetry/buildinfo"
+	"github.com/pointsman/pointsman/services/pointsman/demo"
 )
 
 // cli is the tree of commands.
@@ -77,7 +78,20 @@ func Main(args []string, in io.Reader, out, stderr io.Writer) int {
 // isSignal reports whether a command ended because the person asked it to.
 func isSignal(err error) bool {
 	var sig *lifecycle.SignalError
+	if errors.Is(err, demo.ErrStopped) {
+		return false // asked to, but the demo has not shown what it was to show
+	}
 	return errors.As(err, &sig) || errors.Is(err, context.Canceled)
+}
+
+// width is the width of the terminal that err is, 80 if it is none.
+func (s *streams) width() int {
+	if f, ok := s.err.(*os.File); ok {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+			return w
+		}
+	}
+	return 80
 }
 
 func isTerminal(w io.Writer) bool {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pointsman/pointsman/pkg/history/migrate"
 	"github.com/pointsman/pointsman/pkg/lifecycle"
+	"github.com/pointsman/pointsman/pkg/policy"
 	"github.com/pointsman/pointsman/pkg/stream"
 	"github.com/pointsman/pointsman/pkg/stream/topicadmin"
 	"github.com/pointsman/pointsman/pkg/telemetry"
@@ -84,6 +85,9 @@ func (c *upCmd) Run(ctx context.Context, s *streams) (err error) {
 	if c.For != 0 && (c.For < 10*time.Second || c.For > time.Hour) {
 		return &lifecycle.UsageError{Err: fmt.Errorf("--for must be between 10s and 1h, is %s", c.For)}
 	}
+	if err := c.checkPolicy(); err != nil {
+		return err
+	}
 	tel, err := c.telemetry(ctx, s)
 	if err != nil {
 		return err
@@ -94,6 +98,8 @@ func (c *upCmd) Run(ctx context.Context, s *streams) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, cleanup()) }()
+	stop := context.AfterFunc(ctx, func() { s.say("\nstopping…") })
+	defer stop()
 	p, err := parts.Start(ctx, cfg)
 	if err != nil {
 		return err
@@ -130,6 +136,21 @@ func (c *upCmd) Run(ctx context.Context, s *streams) (err error) {
 	}
 }
 
+// checkPolicy finds the policy's faults before anything is started.
+func (c *upCmd) checkPolicy() error {
+	if c.Policy == "" {
+		return nil
+	}
+	text, err := os.ReadFile(c.Policy)
+	if err != nil {
+		return fmt.Errorf("reading the policy: %w", err)
+	}
+	if _, err := policy.Load(c.Policy, text); err != nil {
+		return &lifecycle.UsageError{Err: fmt.Errorf("the policy has faults:\n%w", err)}
+	}
+	return nil
+}
+
 // prepare makes the topics and the history's schema.
 func prepare(ctx context.Context, sc stack.Config) error {
 	specs, err := topicadmin.Specs()
@@ -152,7 +173,7 @@ func (c *upCmd) demo(ctx context.Context, s *streams, p *parts.Parts, sc stack.C
 	}
 	opts := demo.Options{
 		Kafka: sc.Kafka(), History: sc.History(), Window: window, Count: c.Count, Seed: c.Seed,
-		Prefix: "demo" + strconv.FormatInt(time.Now().Unix(), 36), Progress: s.err, Terminal: s.terminal, Log: tel.Log,
+		Prefix: "demo" + strconv.FormatInt(time.Now().Unix(), 36), Progress: s.err, Terminal: s.terminal, Width: s.width, Log: tel.Log,
 	}
 	if !c.NoBreak {
 		opts.Break = p.Interactive.Kill
@@ -183,8 +204,11 @@ func (c *upCmd) greet(s *streams, p *parts.Parts, st *stack.Stack) {
 	s.say("  HTTP        http://%s      (POST /v1/queries, /v1/explain; OpenAPI at /v1/openapi.yaml)", st.Intake.Addr())
 	s.say("  ClickHouse  http://%s      (history: database pointsman, views v_tasks, v_sla_hit_rate, …)", p.HistoryDB.Addr())
 	s.say("  pools       interactive %s, batch %s (asleep until something needs it)", p.Interactive.Addr(), p.Batch.Addr())
+	if !c.FreePorts {
+		s.say("  admin       http://127.0.0.1:9401 to 9405: /healthz /readyz /metrics of intake, router, executor, scaler, profiler")
+	}
 	s.say("Try:")
-	s.say(`  curl -s 'http://%s/v1/queries?wait=30s' -d '{"sql":"SELECT n_name FROM tpch.nation LIMIT 3","tenant":"me","slaSeconds":5}'`, st.Intake.Addr())
+	s.say(`  curl -s 'http://%s/v1/queries?wait=30s' -d '{"sql":"SELECT n_name FROM tpch.nation LIMIT 3","tenant":"me","slaSeconds":5}' | jq .outcome.result`, st.Intake.Addr())
 	s.say(`  curl -s 'http://%s/?database=pointsman' -d 'SELECT status, cluster, count() FROM v_tasks GROUP BY ALL FORMAT PrettyCompact'`, p.HistoryDB.Addr())
 	s.say("")
 }

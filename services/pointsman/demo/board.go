@@ -22,6 +22,7 @@ type board struct {
 	decided  map[string]event.RouteDecision // the newest decision of each Task
 	running  map[string]string              // attempt -> cluster
 	ended    map[string]event.Outcome
+	attempts map[string]bool   // that have ended, by id
 	raw      map[string][]byte // the Outcome as it stands in the log, to find one that differs
 	conflict int
 	rescued  int
@@ -36,7 +37,8 @@ type board struct {
 func newBoard(arrivals []workload.Arrival) *board {
 	b := &board{
 		kind: make(map[string]workload.Kind, len(arrivals)), decided: map[string]event.RouteDecision{}, running: map[string]string{},
-		ended: map[string]event.Outcome{}, raw: map[string][]byte{}, done: make(chan struct{}),
+		attempts: map[string]bool{},
+		ended:    map[string]event.Outcome{}, raw: map[string][]byte{}, done: make(chan struct{}),
 	}
 	for _, a := range arrivals {
 		b.kind[a.Task.ID] = a.Kind
@@ -112,11 +114,13 @@ func (b *board) attempt(a event.Attempt) {
 		b.running[a.AttemptID] = a.Cluster
 	case "succeeded":
 		delete(b.running, a.AttemptID)
+		b.attempts[a.AttemptID] = true
 		if a.Number > 1 {
 			b.rescued++
 		}
 	case "failed", "timed_out", "overrun", "cancelled", "lost":
 		delete(b.running, a.AttemptID)
+		b.attempts[a.AttemptID] = true
 		if a.Failure != nil && a.Remedy != event.RemedyFail {
 			b.last = a.AttemptID + " on " + a.Cluster + ": " + a.Failure.Class + ", next: " + string(a.Remedy)
 		}

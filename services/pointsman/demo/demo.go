@@ -36,7 +36,9 @@ type Options struct {
 	// Progress is where the live view goes; nil shows none. Terminal says that it can move the cursor.
 	Progress io.Writer
 	Terminal bool
-	Log      *slog.Logger
+	// Width is the terminal's width, asked for with each line; nil means 80.
+	Width func() int
+	Log   *slog.Logger
 }
 
 // breakAt is the share of the arrivals' time at which the engine is broken: shortly after the burst has begun.
@@ -74,6 +76,9 @@ func Run(ctx context.Context, opts Options) (Report, error) {
 
 	broken := opts.breakLater(ctx, board)
 	if _, err := publish.Run(ctx, client, slices.Values(arrivals), nil); err != nil {
+		if ctx.Err() != nil {
+			return Report{}, board.stopped()
+		}
 		return Report{}, fmt.Errorf("publishing the workload: %w", err)
 	}
 	if err := <-broken; err != nil {
@@ -86,13 +91,23 @@ func Run(ctx context.Context, opts Options) (Report, error) {
 		return Report{}, fmt.Errorf("following the topics: %w", err)
 	case <-ctx.Done():
 		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return Report{}, ctx.Err()
+			return Report{}, board.stopped()
 		}
 		// What is still open counts as lost; the report says how many.
 	}
 	stopShowing()
 	<-shown
 	return report(context.WithoutCancel(ctx), opts, board)
+}
+
+// ErrStopped is wrapped by the error of a demo that was stopped before its end.
+var ErrStopped = errors.New("stopped before the demo's end")
+
+// stopped says how far the demo had come.
+func (b *board) stopped() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return fmt.Errorf("%w: %d of %d tasks have an outcome", ErrStopped, len(b.ended), len(b.kind))
 }
 
 // breakLater breaks the engine when its time has come. The channel gets nil or the error, once.

@@ -32,7 +32,7 @@ func show(ctx context.Context, opts Options, b *board, total int) {
 			if last != said && last != "" {
 				_, _ = fmt.Fprintf(opts.Progress, "\r\x1b[K  %s\n", last)
 			}
-			_, _ = fmt.Fprintf(opts.Progress, "\r\x1b[K%s", line)
+			_, _ = fmt.Fprintf(opts.Progress, "\r\x1b[K%s\r", cut(line, opts.width()))
 		default:
 			if last != said && last != "" {
 				_, _ = fmt.Fprintf(opts.Progress, "  %s\n", last)
@@ -47,6 +47,22 @@ func show(ctx context.Context, opts Options, b *board, total int) {
 		case <-ticker.C:
 		}
 	}
+}
+
+// cut keeps a line within the terminal: one that wraps can't be rewritten in place.
+func cut(line string, width int) string {
+	if width > 1 && len(line) >= width {
+		return line[:width-1]
+	}
+	return line
+}
+
+// width is the terminal's now; people resize windows.
+func (o Options) width() int {
+	if o.Width == nil {
+		return 80
+	}
+	return o.Width()
 }
 
 func end(w io.Writer, terminal bool) {
@@ -79,12 +95,12 @@ func (b *board) line(total int, since time.Duration) (line, last string) {
 	}
 	var parts []string
 	for _, cluster := range slices.Sorted(maps.Keys(perCluster)) {
-		parts = append(parts, fmt.Sprintf("%s %d (%d running)", cluster, perCluster[cluster], running[cluster]))
+		parts = append(parts, fmt.Sprintf("%d to %s (%d run)", perCluster[cluster], cluster, running[cluster]))
 	}
 	rate := "-"
 	if n := len(b.ended) - ended[event.Rejected]; n > 0 {
 		rate = fmt.Sprintf("%.1f %% of %d", 100*float64(hits)/float64(n), n)
 	}
-	return fmt.Sprintf("%3.0fs  %d/%d ended  %s  failed %d  rejected %d  rescued %d  in time %s", since.Seconds(), len(b.ended), total,
-		strings.Join(parts, "  "), ended[event.Failed], ended[event.Rejected], b.rescued, rate), b.last
+	return fmt.Sprintf("%3.0fs %d/%d ended | %s | later attempts %d | rejected %d | failed %d | in time %s", since.Seconds(), len(b.ended), total,
+		strings.Join(parts, ", "), b.rescued, ended[event.Rejected], ended[event.Failed], rate), b.last
 }

@@ -105,8 +105,10 @@ func report(ctx context.Context, opts Options, b *board) (Report, error) {
 	defer func() { _ = db.Close() }()
 	prefix := clickhouse.Named("prefix", opts.Prefix+"-")
 	r := Report{Summary: b.summary()}
-	if err := waitStored(ctx, db.Conn(), prefix, r.Summary.Outcomes); err != nil {
-		return Report{}, err
+	for _, w := range b.written() {
+		if err := waitStored(ctx, db.Conn(), prefix, w); err != nil {
+			return Report{}, err
+		}
 	}
 	for _, q := range figures {
 		if err := db.Conn().QueryRow(ctx, q.sql, prefix).Scan(q.into(&r.Summary)...); err != nil {
@@ -154,19 +156,37 @@ func (b *board) summary() Summary {
 // storeTime bounds the wait for the profiler; what is missing then shows in the summary.
 const storeTime = 30 * time.Second
 
-func waitStored(ctx context.Context, conn driver.Conn, prefix driver.NamedValue, want uint64) error {
+// stored is what a table must hold before figures are read from it.
+type stored struct {
+	table, id, where string
+	want             uint64
+}
+
+// written is what the topics hold, and so ClickHouse should.
+func (b *board) written() []stored {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return []stored{
+		{"outcomes", "task_id", "true", uint64(len(b.ended))},
+		{"decisions", "task_id", "kind != 'cancel'", uint64(len(b.decided))},
+		{"attempts", "attempt_id", "ended", uint64(len(b.attempts))},
+	}
+}
+
+func waitStored(ctx context.Context, conn driver.Conn, prefix driver.NamedValue, s stored) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
+	sql := fmt.Sprintf("SELECT uniqExact(%s) FROM %s WHERE %s AND"+mine, s.id, s.table, s.where)
 	for {
 		var have uint64
-		err := conn.QueryRow(ctx, "SELECT uniqExact(task_id) FROM outcomes WHERE startsWith(task_id, {prefix:String})", prefix).Scan(&have)
-		if err == nil && have >= want {
+		err := conn.QueryRow(ctx, sql, prefix).Scan(&have)
+		if err == nil && have >= s.want {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
 			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
-				return fmt.Errorf("asking ClickHouse for the outcomes: %w", err)
+				return fmt.Errorf("asking ClickHouse for the %s: %w", s.table, err)
 			}
 			return nil
 		case <-time.After(200 * time.Millisecond):
