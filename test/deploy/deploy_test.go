@@ -17,6 +17,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pointsman/pointsman/pkg/embedded/chdb"
 	"github.com/pointsman/pointsman/pkg/history/historytest"
 )
 
@@ -24,6 +25,7 @@ import (
 var binaries string
 
 func TestMain(m *testing.M) {
+	chdb.MaybeRunChild() // before anything is made: an engine's process never comes back to remove it
 	var err error
 	if binaries, err = os.MkdirTemp("", "pointsman-deploy-test-"); err != nil {
 		panic(err)
