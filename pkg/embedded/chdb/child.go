@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -42,6 +43,7 @@ type childConfig struct {
 type readiness struct {
 	Addr  string `json:"addr,omitempty"`
 	Error string `json:"error,omitempty"`
+	InUse bool   `json:"inUse,omitempty"` // somebody else listens on Addr
 }
 
 // mayRunChildren says that MaybeRunChild was called, without which a child would run the parent's main.
@@ -55,14 +57,38 @@ func MaybeRunChild() {
 		return
 	}
 	_ = os.Unsetenv(childMark)
-	ready := os.NewFile(3, "ready")
+	ready := &readyPipe{to: os.NewFile(3, "ready")}
 	if err := runChild(ready); err != nil {
-		line, _ := json.Marshal(readiness{Error: err.Error()})
-		_, _ = ready.Write(append(line, '\n'))
-		fmt.Fprintln(os.Stderr, err)
+		if ready.said {
+			fmt.Fprintln(os.Stderr, err) // nobody reads the pipe any more
+		} else {
+			_ = ready.say(unready(err))
+		}
 		os.Exit(1) //nolint:forbidigo // in a child this is main
 	}
 	os.Exit(0) //nolint:forbidigo // in a child this is main
+}
+
+// readyPipe is where a child says, once, how its start went.
+type readyPipe struct {
+	to   io.Writer
+	said bool
+}
+
+func (p *readyPipe) say(r readiness) error {
+	p.said = true
+	line, _ := json.Marshal(r)
+	_, err := p.to.Write(append(line, '\n'))
+	return err
+}
+
+// unready is what a child says whose start failed.
+func unready(err error) readiness {
+	r := readiness{Error: err.Error()}
+	if op := (*net.OpError)(nil); errors.As(err, &op) && errors.Is(err, syscall.EADDRINUSE) && op.Addr != nil {
+		r.Addr, r.InUse = op.Addr.String(), true
+	}
+	return r
 }
 
 func childCommand(self string, cfg Config) *exec.Cmd {
@@ -74,7 +100,7 @@ func childCommand(self string, cfg Config) *exec.Cmd {
 	return cmd
 }
 
-func runChild(ready *os.File) error {
+func runChild(ready *readyPipe) error {
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	// The engine's own threads write into pipes that the server closes when a client has gone. On a
 	// thread that is not Go's, the signal would end the process.
@@ -106,7 +132,7 @@ func runChild(ready *os.File) error {
 	return serveEngine(ctx, cfg, ready, logger)
 }
 
-func serveEngine(ctx context.Context, cfg childConfig, ready io.Writer, logger *slog.Logger) error {
+func serveEngine(ctx context.Context, cfg childConfig, ready *readyPipe, logger *slog.Logger) error {
 	spool := filepath.Join(cfg.DataDir, "spool")
 	if err := os.MkdirAll(spool, 0o700); err != nil {
 		return fmt.Errorf("making the engine's folders: %w", err)
@@ -144,8 +170,7 @@ func serveEngine(ctx context.Context, cfg childConfig, ready io.Writer, logger *
 	web := &http.Server{Handler: srv.Handler(), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn)}
 	failed := make(chan error, 1)
 	go func() { failed <- web.Serve(listener) }()
-	said, _ := json.Marshal(readiness{Addr: listener.Addr().String()})
-	if _, err := ready.Write(append(said, '\n')); err != nil {
+	if err := ready.say(readiness{Addr: listener.Addr().String()}); err != nil {
 		return fmt.Errorf("saying that the engine is ready: %w", err)
 	}
 	select {

@@ -3,6 +3,7 @@ package chdb
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,6 +14,17 @@ import (
 
 	"github.com/pointsman/pointsman/pkg/embedded/supervise"
 )
+
+// ErrInUse is wrapped by Start's error if somebody else listens on the engine's address.
+var ErrInUse = errors.New("the address is in use")
+
+type inUseError struct{ name, addr string }
+
+func (e *inUseError) Error() string {
+	return fmt.Sprintf("the %s engine can't listen on %s: %v; stop the other process or pass --free-ports", e.name, e.addr, ErrInUse)
+}
+
+func (e *inUseError) Unwrap() error { return ErrInUse }
 
 // Engine is a running engine, in a process of its own.
 type Engine struct {
@@ -77,10 +89,13 @@ func (e *Engine) childInput() []byte {
 func (e *Engine) ready(line []byte) error {
 	var said readiness
 	if err := json.Unmarshal(line, &said); err != nil {
-		return fmt.Errorf("reading %q: %w", line, err)
+		return fmt.Errorf("starting engine %s: reading %q: %w", e.cfg.Name, line, err)
 	}
-	if said.Error != "" {
-		return fmt.Errorf("it could not: %s", said.Error)
+	switch {
+	case said.InUse:
+		return &inUseError{name: e.cfg.Name, addr: said.Addr}
+	case said.Error != "":
+		return fmt.Errorf("the %s engine can't start: %s", e.cfg.Name, said.Error)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

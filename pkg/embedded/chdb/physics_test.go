@@ -76,14 +76,14 @@ func TestMaxConcurrent(t *testing.T) {
 func TestConfigurationErrors(t *testing.T) {
 	lib := chdbtest.Library(t)
 	for want, cfg := range map[string]chdb.Config{
-		"no Logger":              {DataDir: t.TempDir()},
-		"no DataDir":             {Logger: discard()},
-		"positive integer":       {Logger: discard(), DataDir: t.TempDir(), Caps: map[string]string{"max_memory_usage": "0"}},
-		"not the name":           {Logger: discard(), DataDir: t.TempDir(), Settings: map[string]string{"<x>": "0"}},
-		"missing port":           {Logger: discard(), DataDir: t.TempDir(), Addr: "localhost"},
-		"no such file":           {Logger: discard(), DataDir: t.TempDir(), LibPath: "/nonexistent.so"},
-		"refused":                {Logger: discard(), DataDir: t.TempDir(), LibPath: lib, Settings: map[string]string{"max_threads": "many"}},
-		"address already in use": {Logger: discard(), DataDir: t.TempDir(), LibPath: lib, Addr: shared(t).Addr()},
+		"no Logger":             {DataDir: t.TempDir()},
+		"no DataDir":            {Logger: discard()},
+		"positive integer":      {Logger: discard(), DataDir: t.TempDir(), Caps: map[string]string{"max_memory_usage": "0"}},
+		"not the name":          {Logger: discard(), DataDir: t.TempDir(), Settings: map[string]string{"<x>": "0"}},
+		"missing port":          {Logger: discard(), DataDir: t.TempDir(), Addr: "localhost"},
+		"no such file":          {Logger: discard(), DataDir: t.TempDir(), LibPath: "/nonexistent.so"},
+		"refused":               {Logger: discard(), DataDir: t.TempDir(), LibPath: lib, Settings: map[string]string{"max_threads": "many"}},
+		"the address is in use": {Logger: discard(), DataDir: t.TempDir(), LibPath: lib, Addr: shared(t).Addr()},
 	} {
 		_, err := chdb.Start(t.Context(), cfg)
 		require.Error(t, err, want)

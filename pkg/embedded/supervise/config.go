@@ -44,7 +44,8 @@ type Config struct {
 	Input func() []byte
 	// ReadyTimeout bounds the wait for readiness; a process that exceeds it is killed. Default 60 s.
 	ReadyTimeout time.Duration
-	// OnReady takes the line that the process wrote to descriptor 3 to say that it is ready.
+	// OnReady takes the line that the process wrote to descriptor 3 to say that it is ready, or why it can't be. Its error ends the
+	// process and stands for the whole start, so it must name the process.
 	OnReady func(line []byte) error
 	// StopTimeout is how long Stop waits between SIGTERM and SIGKILL. Default 10 s.
 	StopTimeout time.Duration

@@ -107,6 +107,9 @@ func (s *Supervisor) runOnce(attempt int) (readyFor time.Duration, err error) {
 	if err := s.awaitReady(c); err != nil {
 		c.signal(syscall.SIGKILL)
 		<-c.ended
+		if refused := (*refusedError)(nil); errors.As(err, &refused) {
+			return 0, refused.reason // how it ended adds nothing: it was refused for what it said, and killed for it
+		}
 		return 0, errors.Join(err, c.err)
 	}
 	since := time.Now()
@@ -122,6 +125,11 @@ func (s *Supervisor) runOnce(attempt int) (readyFor time.Duration, err error) {
 	return max(time.Since(since), 1), c.err
 }
 
+// refusedError carries what OnReady thinks of the line.
+type refusedError struct{ reason error }
+
+func (e *refusedError) Error() string { return e.reason.Error() }
+
 func (s *Supervisor) awaitReady(c *child) error {
 	timer := time.NewTimer(s.cfg.ReadyTimeout)
 	defer timer.Stop()
@@ -131,7 +139,7 @@ func (s *Supervisor) awaitReady(c *child) error {
 			return fmt.Errorf("%s ended before it was ready", s.cfg.Name)
 		}
 		if err := s.cfg.OnReady(line); err != nil {
-			return fmt.Errorf("%s said it was ready: %w", s.cfg.Name, err)
+			return &refusedError{err}
 		}
 		return nil
 	case <-timer.C:
