@@ -39,6 +39,8 @@ type App struct {
 	memory      *memory
 	sinks       map[string]*sink
 	watched     []*watched
+	pools       *pools
+	complaints  *complaints
 	wakeRollups chan struct{}
 	console     net.Addr
 
@@ -91,7 +93,7 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry, opts ...Opti
 		deps: stream.Deps{
 			Log: tel.Log, Registry: tel.Registry, Tracer: tel.TracerProvider(), Propagator: tel.Propagator(), MaxBytes: topicadmin.MaxBytes(specs),
 		},
-		sinks: map[string]*sink{}, wakeRollups: make(chan struct{}, 1),
+		sinks: map[string]*sink{}, pools: newPools(), complaints: newComplaints(), wakeRollups: make(chan struct{}, 1),
 	}
 	defer func() {
 		if err != nil {
@@ -157,6 +159,9 @@ func (a *App) Start(ctx context.Context) error {
 	}
 	for _, w := range a.watched {
 		a.Go(ctx, "watch "+w.cfg.Name, func(ctx context.Context) error { return a.watch(ctx, w) })
+	}
+	if len(a.watched) > 0 {
+		a.Go(ctx, "pools", a.followPools)
 	}
 	a.Go(ctx, "loads", a.loads)
 	a.Go(ctx, "history", a.storeEvents)

@@ -100,7 +100,7 @@ func (a *App) store(ctx context.Context, s *sink, c cut) error {
 	b := c.batch(s.kind)
 	var rejected []history.Rejected
 	if b.Rows.Len() > 0 {
-		err := a.try(ctx, "insert", func() (err error) {
+		err := a.try(ctx, s.topic, "insert", func() (err error) {
 			start := time.Now()
 			if rejected, err = a.writer.Insert(ctx, b); err == nil {
 				a.metrics.insertSeconds.WithLabelValues(b.Rows.Table()).Observe(time.Since(start).Seconds())
@@ -119,7 +119,7 @@ func (a *App) store(ctx context.Context, s *sink, c cut) error {
 		}
 	}
 	if hours := b.Rows.Hours(); len(hours) > 0 {
-		if err := a.try(ctx, "mark", func() error { return a.writer.MarkDirty(ctx, hours) }); err != nil {
+		if err := a.try(ctx, s.topic, "mark", func() error { return a.writer.MarkDirty(ctx, hours) }); err != nil {
 			return err
 		}
 		a.dirty()
@@ -148,15 +148,19 @@ func (a *App) count(b history.Batch, rejected int) {
 }
 
 // try does something to the history until it succeeds or the context ends. While it fails the service is not ready.
-func (a *App) try(ctx context.Context, what string, do func() error) error {
+func (a *App) try(ctx context.Context, topic, what string, do func() error) error {
 	failed := false
 	err := backoff.RetryNotify(do, a.backOff(ctx), func(err error, next time.Duration) {
 		failed = true
 		kind, code := history.Classify(err)
 		a.metrics.insertErrors.WithLabelValues(string(kind)).Inc()
-		a.stored.Close(string(kind) + ": " + err.Error())
-		a.log.WarnContext(ctx, "the history did not take it; it is tried again", "what", what, telemetry.KeyClass, string(kind),
-			"code", strconv.Itoa(int(code)), "again_in", next.Round(time.Millisecond).String(), telemetry.Err(err))
+		why := gistOfError(err)
+		a.stored.Close(string(kind) + ": " + why)
+		if times, due := a.complaints.add(topic, time.Now()); due {
+			a.log.WarnContext(ctx, "the history did not take it; it is tried again", telemetry.KeyTopic, topic, "what", what,
+				telemetry.KeyClass, string(kind), "code", strconv.Itoa(int(code)), "times", times,
+				"again_in", next.Round(time.Millisecond).String(), telemetry.KeyError, why)
+		}
 	})
 	if err == nil && failed {
 		a.stored.Open()

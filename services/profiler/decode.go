@@ -98,6 +98,24 @@ func badPayload(err error) error {
 // wide are limits that let through whatever any router may be configured to let through.
 var wide = query.Limits{MaxSQLBytes: math.MaxInt, MaxSLA: math.MaxInt64, MaxTimeout: math.MaxInt64}
 
+// validate finds every fault of a Task. Of spans only that they are there to be met: how long they may be is the router's to say.
+func validate(t query.Task) error {
+	span := func(field string, s *float64, most time.Duration) error {
+		switch {
+		case s == nil:
+			return nil
+		case !(*s > 0): // NaN too
+			return &query.FieldError{Field: field, Message: fmt.Sprintf("%v must be above 0", *s)}
+		case *s > most.Seconds():
+			return &query.FieldError{Field: field, Message: fmt.Sprintf("%v is too large", *s)}
+		}
+		return nil
+	}
+	sla, timeout := span("slaSeconds", t.SLASeconds, wide.MaxSLA), span("timeoutSeconds", t.TimeoutSeconds, wide.MaxTimeout)
+	t.SLASeconds, t.TimeoutSeconds = nil, nil
+	return errors.Join(sla, timeout, t.Validate(wide))
+}
+
 func decodeRequest(rec row.Record, kr *kgo.Record, env stream.Envelope) (any, error) {
 	switch env.Type {
 	case event.QueryRequested:
@@ -105,7 +123,7 @@ func decodeRequest(rec row.Record, kr *kgo.Record, env stream.Envelope) (any, er
 		if err := into(env, &t); err != nil {
 			return nil, err
 		}
-		if err := t.Validate(wide); err != nil { // the router rejects it, and says why
+		if err := validate(t); err != nil { // the router rejects it, and says why
 			return nil, &stream.Fault{Class: stream.FaultSchema, Err: err}
 		}
 		t.ID = t.IDIn(query.Origin{EventSource: env.Source, EventID: env.ID, Topic: rec.Topic, Partition: rec.Partition, Offset: rec.Offset})

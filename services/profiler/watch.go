@@ -2,7 +2,9 @@ package profiler
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/pointsman/pointsman/pkg/engine"
@@ -22,9 +24,19 @@ type watched struct {
 	// canary is what the last canary said, and when it was sent.
 	canary   error
 	canaryAt time.Time
-	healthy  bool
-	told     bool // whether healthy was logged
+	// told is the state that was logged last, and ever says that it was healthy once.
+	told state
+	ever bool
 }
+
+// state is what a log line says of an engine.
+type state string
+
+const (
+	healthy   state = "healthy"
+	quiet     state = "quiet" // nobody listens, and that may be meant
+	unhealthy state = "unhealthy"
+)
 
 // watch asks one engine for its load and its health until the context ends.
 func (a *App) watch(ctx context.Context, w *watched) error {
@@ -75,18 +87,36 @@ func (a *App) observe(ctx context.Context, w *watched) signal.Observation {
 	return o
 }
 
-// tell logs a change of health, once.
+// tell logs a change of health, once. That nobody listens is no warning where the pool sleeps by the scaler's word, and where nobody
+// has listened yet: a pool that can sleep starts asleep, and one that wakes up is refused until it is there.
 func (a *App) tell(ctx context.Context, w *watched, err error) {
 	if err != nil {
 		a.metrics.observeErrors.WithLabelValues(w.cfg.Name).Inc()
 	}
-	if healthy := err == nil; healthy != w.healthy || !w.told {
-		w.healthy, w.told = healthy, true
-		if healthy {
-			a.log.InfoContext(ctx, "the cluster is healthy", telemetry.KeyCluster, w.cfg.Name)
-		} else {
-			a.log.WarnContext(ctx, "the cluster is not healthy", telemetry.KeyCluster, w.cfg.Name, telemetry.Err(err))
+	now := unhealthy
+	asleep := false
+	switch {
+	case err == nil:
+		now = healthy
+	case errors.Is(err, syscall.ECONNREFUSED):
+		if asleep = a.pools.asleep(w.cfg.Name); asleep || !w.ever || w.told == quiet {
+			now = quiet
 		}
+	}
+	w.ever = w.ever || now == healthy
+	if now == w.told {
+		return
+	}
+	w.told = now
+	switch {
+	case now == healthy:
+		a.log.InfoContext(ctx, "the cluster is healthy", telemetry.KeyCluster, w.cfg.Name)
+	case asleep:
+		a.log.InfoContext(ctx, "the cluster sleeps", telemetry.KeyCluster, w.cfg.Name)
+	case now == quiet:
+		a.log.InfoContext(ctx, "the cluster does not answer yet", telemetry.KeyCluster, w.cfg.Name, telemetry.Err(err))
+	default:
+		a.log.WarnContext(ctx, "the cluster is not healthy", telemetry.KeyCluster, w.cfg.Name, telemetry.Err(err))
 	}
 }
 
