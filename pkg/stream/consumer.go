@@ -43,7 +43,7 @@ type ConsumerConfig struct {
 	StartEnd bool       `yaml:"startAtEnd" doc:"a group without offsets starts at the newest record instead of the oldest"`
 
 	// MaxSpan does not count what is finished and waits behind a slow one to be committed: that may be a hundred times as much.
-	MaxSpan int `yaml:"maxSpan" doc:"records of a partition that may be in work or wait behind one that is; then it is paused"`
+	MaxSpan int `yaml:"maxSpan" doc:"records of a partition that may be unfinished; then it is paused"`
 	// MaxHeldBytes keeps memory bounded when records are large and whoever takes them is away.
 	MaxHeldBytes int64         `yaml:"maxHeldBytes" doc:"bytes of a partition's unfinished records; then it is paused"`
 	MaxPoll      int           `yaml:"maxPoll" doc:"records taken over at once"`
