@@ -83,14 +83,16 @@ func Start(ctx context.Context, cfg Config, log *slog.Logger) (*Broker, error) {
 		return nil, fmt.Errorf("embedded broker: starting on %s: %w", cfg.Addr, err)
 	}
 	b.cluster = cluster
-	admin, err := kadm.NewOptClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.ClientID("pointsman-embedded"))
+	sessions := watchSessions(cluster)
+	client, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.ClientID("pointsman-embedded"))
 	if err != nil {
 		cluster.Close()
 		return nil, fmt.Errorf("embedded broker: %w", errors.Join(err, b.unlock()))
 	}
 	var sweepCtx context.Context
 	sweepCtx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	b.sweep.Go(func() { b.enforce(sweepCtx, cfg, admin, log) })
+	b.sweep.Go(func() { sessions.run(sweepCtx, client, log) })
+	b.sweep.Go(func() { b.enforce(sweepCtx, cfg, kadm.NewClient(client), log) })
 	return b, nil
 }
 

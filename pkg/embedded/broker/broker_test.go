@@ -14,7 +14,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/goleak"
 )
 
@@ -210,4 +212,53 @@ func TestWaterLevel(t *testing.T) {
 	require.Equal(t, int64(45), waterLevel([]int64{10, 500, 90}, 100))
 	require.Equal(t, int64(33), waterLevel([]int64{100, 100, 100}, 100))
 	require.Equal(t, int64(100), waterLevel(nil, 100))
+}
+
+// A member that dies while it waits for the others, before an answer has reached it, is missed all the same: it gets a share, and loses
+// it when its session is over.
+func TestAMemberThatDiesInTheDoor(t *testing.T) {
+	b := start(t, nil)
+	c := client(t, b.Addrs(), kgo.ConsumerGroup("g"), kgo.ConsumeTopics("t"), kgo.SessionTimeout(1500*time.Millisecond), kgo.HeartbeatInterval(500*time.Millisecond),
+		kgo.Balancers(kgo.RoundRobinBalancer()))
+	createTopic(t, c, "t", 4, nil)
+	c.ForceMetadataRefresh()
+	require.Eventually(t, func() bool {
+		g := b.cluster.GroupInfo("g")
+		return g != nil && g.State == "Stable" && g.NumAssigned() == 4
+	}, 10*time.Second, 20*time.Millisecond)
+
+	dying, err := kgo.NewClient(kgo.SeedBrokers(b.Addrs()...))
+	require.NoError(t, err)
+	join := kmsg.NewPtrJoinGroupRequest()
+	join.Group, join.ProtocolType, join.SessionTimeoutMillis, join.RebalanceTimeoutMillis = "g", "consumer", 1500, 60_000
+	meta := kmsg.NewConsumerMemberMetadata()
+	meta.Topics = []string{"t"}
+	protocol := kmsg.NewJoinGroupRequestProtocol()
+	protocol.Name, protocol.Metadata = "roundrobin", meta.AppendTo(nil)
+	join.Protocols = append(join.Protocols, protocol)
+	resp, err := join.RequestWith(t.Context(), dying)
+	require.NoError(t, err)
+	require.Equal(t, kerr.MemberIDRequired.Code, resp.ErrorCode)
+	join.MemberID = resp.MemberID
+	joining, cancel := context.WithCancel(t.Context())
+	answered := make(chan error, 1)
+	go func() {
+		_, err := join.RequestWith(joining, dying)
+		answered <- err
+	}()
+	require.Eventually(t, func() bool { return b.cluster.GroupInfo("g").State == "PreparingRebalance" }, 5*time.Second, time.Millisecond)
+	cancel()
+	require.Error(t, <-answered)
+	dying.Close()
+
+	require.Eventually(t, func() bool { // it is counted in
+		g := b.cluster.GroupInfo("g")
+		return g.State == "Stable" && len(g.Members) == 2
+	}, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool {
+		g := b.cluster.GroupInfo("g")
+		return g.State == "Stable" && len(g.Members) == 1 && g.NumAssigned() == 4
+	}, 15*time.Second, 20*time.Millisecond)
+	time.Sleep(4 * time.Second)
+	require.Len(t, b.cluster.GroupInfo("g").Members, 1, "who is alive stays")
 }
