@@ -27,7 +27,20 @@ type Letter struct {
 	Message   string
 	Attempts  int  // how often it came here
 	Cut       bool // something of it did not fit and is gone
+	Requeued  bool // it, or another letter of the same record, went back already
+
+	timestamp string // of the record where it lay
+	marker    bool
 }
+
+// requeuedMark is the header of a marker: a record without a value that Requeue writes behind the dead letters, with the headers
+// that say where the requeued record lay. It is younger than the letter, and so kept for longer.
+const requeuedMark = stream.DLQPrefix + "requeued"
+
+// origin is the record that a letter or a marker is about. The time tells it from one of a topic that was made anew.
+type origin struct{ topic, partition, offset, timestamp string }
+
+func (l Letter) origin() origin { return origin{l.Topic, l.Partition, l.Offset, l.timestamp} }
 
 // LetterFilter says which dead letters are meant. Empty fields mean all.
 type LetterFilter struct {
@@ -48,14 +61,21 @@ func Letters(ctx context.Context, cfg stream.Config, deps stream.Deps, f LetterF
 		return nil, err
 	}
 	var letters []Letter
+	back := map[origin]bool{}
 	err = stream.ReadRanges(ctx, cfg, deps, ranges, func(r *kgo.Record) error {
-		if l := letter(r); f.takes(l) && !r.Timestamp.Before(f.Since) {
+		switch l := letter(r); {
+		case l.marker:
+			back[l.origin()] = l.Offset != "" // without one it could be any record
+		case f.takes(l) && !r.Timestamp.Before(f.Since):
 			letters = append(letters, l)
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading dead letters: %w", err)
+	}
+	for i, l := range letters {
+		letters[i].Requeued = back[l.origin()]
 	}
 	slices.SortStableFunc(letters, func(a, b Letter) int { return a.Record.Timestamp.Compare(b.Record.Timestamp) })
 	return letters, nil
@@ -72,6 +92,10 @@ func letter(r *kgo.Record) Letter {
 			l.Partition = value
 		case stream.DLQOffset:
 			l.Offset = value
+		case stream.DLQTimestamp:
+			l.timestamp = value
+		case requeuedMark:
+			l.marker = true
 		case stream.DLQStage:
 			l.Stage = value
 		case stream.DLQClass:
@@ -89,8 +113,12 @@ func letter(r *kgo.Record) Letter {
 
 // String is a line for people.
 func (l Letter) String() string {
-	return fmt.Sprintf("%s %s[%s]@%s %s %s (attempt %d): %s", l.Record.Timestamp.UTC().Format("2006-01-02T15:04:05.000Z"),
-		l.Topic, l.Partition, l.Offset, l.Stage, l.Class, l.Attempts, cmp.Or(l.Message, "no message"))
+	how := fmt.Sprintf("attempt %d", l.Attempts)
+	if l.Requeued {
+		how += ", requeued"
+	}
+	return fmt.Sprintf("%s %s[%s]@%s %s %s (%s): %s", l.Record.Timestamp.UTC().Format("2006-01-02T15:04:05.000Z"),
+		l.Topic, l.Partition, l.Offset, l.Stage, l.Class, how, cmp.Or(l.Message, "no message"))
 }
 
 // RequeueOptions say how dead letters go back.
@@ -104,7 +132,8 @@ type RequeueOptions struct {
 type Requeued struct{ Sent, Skipped int }
 
 // Requeue writes dead letters back to where they lay, as they came, and says so line by line. A record that was cut, that names no
-// topic, or that came here too often is left. Nothing is deleted: running it twice sends twice.
+// topic, that came here too often, or that went back already is left. Nothing is deleted: a marker behind the letters says what
+// went back. Ended between a record and its marker, or run twice at the same time, it sends a record twice.
 func Requeue(ctx context.Context, cfg stream.Config, deps stream.Deps, f LetterFilter, opts RequeueOptions, w io.Writer) (Requeued, error) {
 	var done Requeued
 	letters, err := Letters(ctx, cfg, deps, f)
@@ -117,6 +146,7 @@ func Requeue(ctx context.Context, cfg stream.Config, deps stream.Deps, f LetterF
 	}
 	defer p.Close()
 	limit := cmp.Or(opts.MaxAttempts, 3)
+	back := map[origin]bool{} // several services may have given up the same record, or one of them twice
 	for _, l := range letters {
 		verb := "would send"
 		switch {
@@ -126,16 +156,22 @@ func Requeue(ctx context.Context, cfg stream.Config, deps stream.Deps, f LetterF
 			verb = "left, it is not whole:"
 		case l.Attempts >= limit:
 			verb = "left, it came here too often:"
+		case l.Requeued || back[l.origin()]:
+			verb = "left, it went back already:"
 		case opts.Apply:
 			verb = "sent"
 			if err := p.Write(ctx, original(cfg, l)); err != nil {
 				return done, fmt.Errorf("requeueing %s: %w", l, err)
+			}
+			if err := p.Write(ctx, marker(cfg, l, time.Now())); err != nil {
+				return done, fmt.Errorf("noting that it was requeued, of %s: %w", l, err)
 			}
 		}
 		if strings.HasPrefix(verb, "left") {
 			done.Skipped++
 		} else {
 			done.Sent++
+			back[l.origin()] = l.Offset != ""
 		}
 		if _, err := fmt.Fprintf(w, "%s %s\n", verb, l); err != nil {
 			return done, fmt.Errorf("requeueing: %w", err)
@@ -149,6 +185,20 @@ func original(cfg stream.Config, l Letter) *kgo.Record {
 	out := &kgo.Record{Topic: cfg.Topic(l.Topic), Key: l.Record.Key, Value: l.Record.Value}
 	for _, h := range l.Record.Headers {
 		if !strings.HasPrefix(h.Key, stream.DLQPrefix) || h.Key == stream.DLQAttempts || h.Key == stream.DLQFirstSeen {
+			out.Headers = append(out.Headers, h)
+		}
+	}
+	return out
+}
+
+// marker says that a letter's record went back.
+func marker(cfg stream.Config, l Letter, now time.Time) *kgo.Record {
+	out := &kgo.Record{Topic: cfg.Topic(event.TopicDeadLetter), Headers: []kgo.RecordHeader{
+		{Key: requeuedMark, Value: []byte(now.UTC().Format(time.RFC3339Nano))},
+	}}
+	for _, h := range l.Record.Headers {
+		switch h.Key {
+		case stream.DLQTopic, stream.DLQPartition, stream.DLQOffset, stream.DLQTimestamp:
 			out.Headers = append(out.Headers, h)
 		}
 	}

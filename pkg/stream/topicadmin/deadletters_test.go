@@ -46,7 +46,7 @@ func TestDeadLettersGoBackAFewTimes(t *testing.T) {
 	for n := 1; n <= 2; n++ {
 		done, err = topicadmin.Requeue(t.Context(), b.Config, b.Deps, topicadmin.LetterFilter{Class: "not_json", Since: time.Now().Add(-time.Minute)}, topicadmin.RequeueOptions{Apply: true}, &out)
 		require.NoError(t, err)
-		require.Positive(t, done.Sent)
+		require.Equal(t, topicadmin.Requeued{Sent: 1, Skipped: n - 1}, done, "what went back already stays")
 		back := b.Records(t, "requests")
 		last := back[len(back)-1]
 		require.Equal(t, "v", string(last.Value))
@@ -63,4 +63,40 @@ func TestDeadLettersGoBackAFewTimes(t *testing.T) {
 	_, err = topicadmin.Requeue(t.Context(), b.Config, b.Deps, topicadmin.LetterFilter{Class: "not_json"}, topicadmin.RequeueOptions{}, &out)
 	require.NoError(t, err)
 	require.Contains(t, out.String(), "left, it came here too often")
+}
+
+func TestADeadLetterGoesBackOnce(t *testing.T) {
+	b := streamtest.Start(t)
+	b.Topic(t, "requests", 2, nil)
+	b.Topic(t, "deadletter", 2, nil)
+	p, err := stream.NewProducer(b.Config, b.Deps, "test")
+	require.NoError(t, err)
+	defer p.Close()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	bury := func(offset int64, at time.Time, stage string) {
+		r := &kgo.Record{Topic: "requests", Offset: offset, Timestamp: at, Key: []byte("k"), Value: []byte("v")}
+		require.NoError(t, p.DeadLetter(t.Context(), stream.DeadLetter{Record: r, Stage: stage, Class: stream.FaultNotJSON, Err: errors.New("no")}))
+	}
+	requeue := func(f topicadmin.LetterFilter, want topicadmin.Requeued) string {
+		var out strings.Builder
+		done, err := topicadmin.Requeue(t.Context(), b.Config, b.Deps, f, topicadmin.RequeueOptions{Apply: true}, &out)
+		require.NoError(t, err)
+		require.Equal(t, want, done)
+		return out.String()
+	}
+	bury(7, at, "router")
+	bury(7, at, "router") // a crash wrote it again
+	bury(8, at, "executor")
+	require.Contains(t, requeue(topicadmin.LetterFilter{Stage: "router"}, topicadmin.Requeued{Sent: 1, Skipped: 1}), "left, it went back already")
+	requeue(topicadmin.LetterFilter{Stage: "router"}, topicadmin.Requeued{Skipped: 2})
+	requeue(topicadmin.LetterFilter{}, topicadmin.Requeued{Sent: 1, Skipped: 2})
+	requeue(topicadmin.LetterFilter{}, topicadmin.Requeued{Skipped: 3})
+	require.Len(t, b.Records(t, "requests"), 2)
+
+	bury(7, at.Add(time.Hour), "router") // the topic was made anew
+	requeue(topicadmin.LetterFilter{}, topicadmin.Requeued{Sent: 1, Skipped: 3})
+	letters, err := topicadmin.Letters(t.Context(), b.Config, b.Deps, topicadmin.LetterFilter{})
+	require.NoError(t, err)
+	require.Len(t, letters, 4, "markers are no letters")
+	require.Contains(t, letters[0].String(), "(attempt 1, requeued): no")
 }
