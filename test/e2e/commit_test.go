@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -14,28 +15,52 @@ import (
 	"github.com/pointsman/pointsman/test/testkit"
 )
 
-// TestNothingWasCommitted is case K1 for the whole system: everybody dies after all work is done and before a single offset is
-// committed. The next ones read everything again, decide everything again, and run nothing again.
-func TestNothingWasCommitted(t *testing.T) {
+// TestBrokerRefuses has the broker refuse what it is asked to keep, and kills whoever relied on it.
+func TestBrokerRefuses(t *testing.T) {
 	broker := streamtest.Start(t)
 	w := testkit.New(t, testkit.Options{Brokers: broker.ListenAddrs()})
-	refused := broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Count: -1})
 	f := w.Fleet(testkit.FleetOptions{})
+	refused := broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Count: -1})
 	f.Start(testkit.Services...)
+	ids := nothingCommitted(t, w, f, broker, refused.Remove)
+	load := scenario.NewLoad(w, "unacknowledged", nil)
+	for _, c := range []struct{ service, topic string }{
+		{"router", event.TopicDecisions}, {"executor", event.TopicAttemptState}, {"executor", event.TopicOutcomes},
+	} {
+		t.Run("the "+c.service+" dies while "+c.topic+" takes nothing", func(t *testing.T) {
+			refused := broker.Fault(kfake.Fault{
+				Keys: []kmsg.Key{kmsg.Produce}, Topic: w.Kafka.Topic(c.topic), Err: kerr.NotLeaderForPartition, Count: -1,
+			})
+			load.Send(t, 15, 40)
+			time.Sleep(1500 * time.Millisecond) // longer than it takes to commit what counts as done
+			p := f.Of(c.service)[0]
+			p.Kill()
+			refused.Remove()
+			p.Start()
+			p.Ready(time.Minute) // nobody in this broker notices who dies while joining; the embedded one does
+		})
+	}
+	t.Log(w.Judge(append(ids, load.IDs()...), 2*scenario.Patience))
+	f.Stop()
+}
+
+// nothingCommitted is case K1 for the whole system: everybody dies after all work is done and before a single offset is committed. The
+// next ones read everything again, decide everything again, and run nothing again.
+func nothingCommitted(t *testing.T, w *testkit.World, f *testkit.Fleet, broker *streamtest.Broker, allow func()) []string {
 	load := scenario.NewLoad(w, "again", nil)
 	load.Send(t, 30, 40)
 	ids := load.IDs()
+	require.Len(t, ids, 30)
 	w.Log.Ended(ids, scenario.Patience)
 	for _, service := range testkit.Services {
 		f.Of(service)[0].Kill()
 	}
 	before, decided := w.Sent(), len(w.Log.Records(event.TopicDecisions))
-	for _, group := range []string{"router", "executor"} {
-		for _, topic := range []string{event.TopicRequests, event.TopicDecisions} {
-			require.Less(t, broker.Offset(t, group, topic, 0), int64(1), "nothing was committed")
-		}
+	for partition := range w.Partitions(event.TopicRequests) {
+		require.Less(t, broker.Offset(t, "router", event.TopicRequests, partition), int64(1), "nothing was committed")
+		require.Less(t, broker.Offset(t, "executor", event.TopicDecisions, partition), int64(1), "nothing was committed")
 	}
-	refused.Remove()
+	allow()
 	for _, service := range testkit.Services {
 		f.Of(service)[0].Start()
 	}
@@ -49,6 +74,5 @@ func TestNothingWasCommitted(t *testing.T) {
 	found := w.Judge(ids, scenario.Patience)
 	t.Log(found)
 	require.GreaterOrEqual(t, found.DecisionRecords, decided+len(ids), "each was decided once more, under the same id")
-	require.Len(t, ids, 30)
-	f.Stop()
+	return ids
 }
