@@ -30,12 +30,21 @@ func TestHealthIsToldByWhatItMeans(t *testing.T) {
 	}
 	for name, checks := range map[string][]check{
 		"starts asleep": {
-			{nil, refused, "INFO the cluster does not answer yet"}, {nil, refused, ""}, {new(0.0), refused, ""},
-			{new(2.0), refused, ""}, {nil, nil, "INFO the cluster is healthy"}, {nil, nil, ""},
-			{new(0.0), refused, "INFO the cluster sleeps"}, {nil, refused, ""}, {new(2.0), refused, ""}, {nil, nil, "INFO the cluster is healthy"},
+			{nil, refused, "INFO the cluster does not answer yet"},
+			{nil, refused, ""},
+			{new(0.0), refused, ""},
+			{new(2.0), refused, ""},
+			{nil, nil, "INFO the cluster is healthy"},
+			{nil, nil, ""},
+			{new(0.0), refused, "INFO the cluster sleeps"},
+			{nil, refused, ""},
+			{new(2.0), refused, ""},
+			{nil, nil, "INFO the cluster is healthy"},
 		},
 		"dies": {
-			{new(2.0), nil, "INFO the cluster is healthy"}, {nil, refused, "WARN the cluster is not healthy"}, {nil, refused, ""},
+			{new(2.0), nil, "INFO the cluster is healthy"},
+			{nil, refused, "WARN the cluster is not healthy"},
+			{nil, refused, ""},
 			{new(0.0), refused, "INFO the cluster sleeps"},
 		},
 		"nobody scales it": {{nil, nil, "INFO the cluster is healthy"}, {nil, refused, "WARN the cluster is not healthy"}, {nil, refused, ""}},
@@ -74,8 +83,12 @@ func TestComplaintsAreCountedAndRare(t *testing.T) {
 		times int
 		due   bool
 	}{
-		{"a", 0, 1, true}, {"a", time.Second, 0, false}, {"b", time.Second, 1, true}, {"a", 2 * time.Second, 0, false},
-		{"a", 10 * time.Second, 3, true}, {"a", 11 * time.Second, 0, false},
+		{"a", 0, 1, true},
+		{"a", time.Second, 0, false},
+		{"b", time.Second, 1, true},
+		{"a", 2 * time.Second, 0, false},
+		{"a", 10 * time.Second, 3, true},
+		{"a", 11 * time.Second, 0, false},
 	} {
 		times, due := c.add(want.topic, at.Add(want.after))
 		require.Equal(t, want.due, due, "%d", i)
