@@ -18,9 +18,6 @@ var (
 	key = budget.SessionKey{Tenant: "support", Session: "s1"}
 )
 
-//go:fix inline
-func p(n int64) *int64 { return new(n) }
-
 func TestReserveAndSettle(t *testing.T) {
 	b := budget.NewBook()
 	b.Reserve(key, "a", new(int64(100)), now)
@@ -44,9 +41,9 @@ func TestReserveAndSettle(t *testing.T) {
 
 func TestOutcomeReadBeforeItsDecisionIsCharged(t *testing.T) {
 	b := budget.NewBook()
-	b.Settle(event.Outcome{TaskID: "a", SessionID: "s1", FinishedAt: now, Stats: event.Stats{ReadBytes: p(40), ExecMs: p(7)}})
+	b.Settle(event.Outcome{TaskID: "a", SessionID: "s1", FinishedAt: now, Stats: event.Stats{ReadBytes: new(int64(40)), ExecMs: new(int64(7))}})
 	require.Zero(t, b.Usage(key))
-	b.Reserve(key, "a", p(100), now)
+	b.Reserve(key, "a", new(int64(100)), now)
 	require.Equal(t, budget.Usage{Queries: 1, Bytes: 40, WallMs: 7}, b.Usage(key))
 }
 
@@ -54,9 +51,9 @@ func TestRejectThenAdmitCostsNothing(t *testing.T) {
 	b := budget.NewBook()
 	b.Refuse(key, "a", now)
 	require.False(t, b.Admitted("a"), "a repeat is looked at anew")
-	b.Reserve(key, "a", p(100), now)
+	b.Reserve(key, "a", new(int64(100)), now)
 	require.Zero(t, b.Usage(key), "the first decision in the log was the rejection, so it never ran")
-	b.Reserve(key, "b", p(100), now)
+	b.Reserve(key, "b", new(int64(100)), now)
 	b.Refuse(key, "b", now)
 	require.EqualValues(t, 1, b.Usage(key).Queries, "and the other way round it did")
 }

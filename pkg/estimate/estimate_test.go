@@ -17,9 +17,6 @@ var (
 	now  = time.Date(2026, 11, 30, 9, 15, 0, 0, time.UTC)
 )
 
-//go:fix inline
-func f(v float64) *float64 { return new(v) }
-
 func TestHistoryLeadsWhenThereIsEnough(t *testing.T) {
 	prof := profile.Profile{Successes: 40, Runs: 41, ExecMsP50: new(float64(200)), ExecMsP95: new(float64(400)), Window: "7d"}
 	e := estimate.Execution(pool, prof, true, signal.Value{}, 3)

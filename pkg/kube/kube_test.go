@@ -29,14 +29,15 @@ type idlePool struct{}
 func (idlePool) Start(context.Context) error { return nil }
 func (idlePool) Stop(context.Context) error  { return nil }
 
-func replicas(n int32) *int32 { return &n }
+//go:fix inline
+func replicas(n int32) *int32 { return new(n) }
 
 func serve(t *testing.T, opts cluster.Options) (*cluster.Server, kube.Config) {
 	t.Helper()
 	if opts.Groups == nil {
 		opts.Groups = []cluster.Group{
-			{UniqueID: "interactive", Replicas: replicas(1), Runner: idlePool{}},
-			{UniqueID: "batch", Replicas: replicas(0), Runner: idlePool{}},
+			{UniqueID: "interactive", Replicas: new(int32(1)), Runner: idlePool{}},
+			{UniqueID: "batch", Replicas: new(int32(0)), Runner: idlePool{}},
 			{UniqueID: "unsaid", Runner: idlePool{}},
 		}
 	}
@@ -193,7 +194,7 @@ func forward(t *testing.T, target string, before func(*http.Request)) http.Handl
 func TestRefusalsAreErrors(t *testing.T) {
 	_, cfg := serve(t, cluster.Options{
 		Token: "rw", ReadOnlyToken: "ro", MaxReplicas: 4,
-		Groups: []cluster.Group{{UniqueID: "batch", Replicas: replicas(0), Runner: idlePool{}}},
+		Groups: []cluster.Group{{UniqueID: "batch", Replicas: new(int32(0)), Runner: idlePool{}}},
 	})
 	with := func(token string) kube.Config {
 		c := cfg
@@ -240,7 +241,7 @@ func TestTokenIsReadAgain(t *testing.T) {
 }
 
 func TestTLS(t *testing.T) {
-	inner, err := cluster.New(cluster.Options{Groups: []cluster.Group{{UniqueID: "batch", Replicas: replicas(0), Runner: idlePool{}}}})
+	inner, err := cluster.New(cluster.Options{Groups: []cluster.Group{{UniqueID: "batch", Replicas: new(int32(0)), Runner: idlePool{}}}})
 	require.NoError(t, err)
 	server := httptest.NewTLSServer(inner.Handler())
 	defer server.Close()

@@ -108,9 +108,6 @@ func agent(used budget.Usage, admitted bool) func(*route.Input) {
 	}
 }
 
-//go:fix inline
-func f(v float64) *float64 { return new(v) }
-
 func TestDecide(t *testing.T) {
 	killed := history(profile.Profile{Key: profile.Key{Cluster: "interactive"}, Runs: 1, MemoryKills: 1})
 	for _, c := range []struct {

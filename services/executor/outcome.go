@@ -60,7 +60,7 @@ func (t *task) attach(o *event.Outcome, y *try) {
 	o.Target, o.Stats = y.target, y.stats()
 	o.Rerouted = len(t.tried) > 0 && t.tried[0].target != y.target
 	if !y.times.started.IsZero() {
-		started := y.times.started.Add(t.now().Sub(time.Now())).UTC().Truncate(time.Millisecond)
+		started := y.times.started.Add(time.Until(t.now())).UTC().Truncate(time.Millisecond)
 		switch {
 		case started.Before(o.SubmittedAt):
 			started = o.SubmittedAt

@@ -33,8 +33,7 @@ func (f *fold) record(rec *kgo.Record) {
 	topic := f.kafka.Name(rec.Topic)
 	if err := f.take(topic, rec); err != nil {
 		class := stream.FaultSchema
-		var fault *stream.Fault
-		if errors.As(err, &fault) {
+		if fault, ok := errors.AsType[*stream.Fault](err); ok {
 			class = fault.Class
 		}
 		f.skipped(topic, class)

@@ -10,9 +10,8 @@ import (
 	"net/http"
 	"os"
 
-	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
-
 	"github.com/oklog/ulid/v2"
+	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/telemetry"

@@ -190,7 +190,7 @@ func fill(v reflect.Value, depth int) {
 	default:
 		panic(fmt.Sprintf("a field of type %s", v.Type()))
 	}
-	if p, ok := v.Addr().Interface().(*problem.Problem); ok {
+	if p, ok := reflect.TypeAssert[*problem.Problem](v.Addr()); ok {
 		p.Code, p.Type = problem.NotJSON, "urn:pointsman:problem:not_json"
 	}
 }

@@ -207,7 +207,7 @@ func pick(accept string, offers ...string) string {
 		return offers[0]
 	}
 	best, bestQ := "", 0.0
-	for _, part := range strings.Split(accept, ",") {
+	for part := range strings.SplitSeq(accept, ",") {
 		media, params, err := mime.ParseMediaType(part)
 		if err != nil {
 			continue

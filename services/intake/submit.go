@@ -86,8 +86,7 @@ func (s *server) readTask(w http.ResponseWriter, r *http.Request, p access.Princ
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(s.cfg.HTTP.MaxBody)))
 	if err != nil {
-		var tooLarge *http.MaxBytesError
-		if errors.As(err, &tooLarge) {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			return query.Task{}, problem.New(problem.TooLarge, fmt.Sprintf("the body is over the limit of %s; "+
 				"load long value lists into a table and join it", s.cfg.HTTP.MaxBody))
 		}

@@ -157,6 +157,7 @@ func (p *pool) step(ctx context.Context) {
 		p.set(func(s *state) { s.draining = now })
 	case capacity.Undrain:
 		p.set(func(s *state) { s.draining = time.Time{} })
+	case capacity.Hold:
 	}
 }
 

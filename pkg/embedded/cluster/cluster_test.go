@@ -79,12 +79,13 @@ func serve(t *testing.T, opts cluster.Options) *bench {
 	return &bench{t: t, server: s, client: &http.Client{Transport: transport}}
 }
 
-func replicas(n int32) *int32 { return &n }
+//go:fix inline
+func replicas(n int32) *int32 { return new(n) }
 
 func twoGroups(batch *fakePool) []cluster.Group {
 	return []cluster.Group{
-		{UniqueID: "interactive", Replicas: replicas(1), Runner: &fakePool{}},
-		{UniqueID: "batch", Replicas: replicas(0), Runner: batch},
+		{UniqueID: "interactive", Replicas: new(int32(1)), Runner: &fakePool{}},
+		{UniqueID: "batch", Replicas: new(int32(0)), Runner: batch},
 	}
 }
 
@@ -322,7 +323,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		"no id":     {Groups: []cluster.Group{{Runner: &fakePool{}}}},
 		"no runner": {Groups: []cluster.Group{{UniqueID: "a"}}},
 		"twice":     {Groups: []cluster.Group{{UniqueID: "a", Runner: &fakePool{}}, {UniqueID: "a", Runner: &fakePool{}}}},
-		"policy":    {Groups: []cluster.Group{{UniqueID: "a", Runner: &fakePool{}, Replicas: replicas(9)}}, MaxReplicas: 4},
+		"policy":    {Groups: []cluster.Group{{UniqueID: "a", Runner: &fakePool{}, Replicas: new(int32(9))}}, MaxReplicas: 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := cluster.New(opts)

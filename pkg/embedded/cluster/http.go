@@ -80,8 +80,7 @@ func (s *Server) patchObject(statusOnly bool) http.HandlerFunc {
 		}
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPatchBytes))
 		if err != nil {
-			var tooLarge *http.MaxBytesError
-			if errors.As(err, &tooLarge) {
+			if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 				err = &apiError{code: 413, reason: "RequestEntityTooLarge", message: "the request is too large"}
 			}
 			writeError(w, err)

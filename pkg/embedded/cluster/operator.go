@@ -28,7 +28,11 @@ func newOperator(st *store, g Group, resync time.Duration, log *slog.Logger) *op
 
 // run reconciles until the context ends, and then stops the pool.
 func (o *operator) run(ctx context.Context) {
-	defer o.stop(context.WithoutCancel(ctx))
+	defer func() {
+		if err := o.stop(context.WithoutCancel(ctx)); err != nil {
+			o.log.WarnContext(ctx, "the pool may still run", "error", err)
+		}
+	}()
 	retry := backoff.NewExponentialBackOff(backoff.WithInitialInterval(200*time.Millisecond), backoff.WithMaxInterval(15*time.Second),
 		backoff.WithMaxElapsedTime(0))
 	tick := time.NewTicker(o.resync)
@@ -38,7 +42,7 @@ func (o *operator) run(ctx context.Context) {
 		var again <-chan time.Time
 		if err := o.reconcile(ctx, want); err != nil && ctx.Err() == nil {
 			wait := retry.NextBackOff()
-			o.log.Warn("reconciling the pool failed, trying again", "error", err, "after", wait)
+			o.log.WarnContext(ctx, "reconciling the pool failed, trying again", "error", err, "after", wait)
 			again = time.After(wait)
 		} else {
 			retry.Reset()
@@ -85,7 +89,7 @@ func (o *operator) start(ctx context.Context) error {
 		return fmt.Errorf("starting pool %s: %w", o.group.UniqueID, err)
 	}
 	o.started = true
-	o.log.Info("pool started")
+	o.log.InfoContext(ctx, "pool started")
 	return nil
 }
 
@@ -115,7 +119,7 @@ func (o *operator) stop(ctx context.Context) error {
 		return fmt.Errorf("stopping pool %s: %w", o.group.UniqueID, err)
 	}
 	o.started = false
-	o.log.Info("pool stopped")
+	o.log.InfoContext(ctx, "pool stopped")
 	return nil
 }
 

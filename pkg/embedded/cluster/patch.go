@@ -3,6 +3,7 @@ package cluster
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -66,9 +67,7 @@ func applyOperation(doc []byte, op jsonpatch.Operation) ([]byte, error) {
 		return nil, err // an index that is not there stays an error
 	}
 	add := jsonpatch.Operation{}
-	for k, v := range op {
-		add[k] = v
-	}
+	maps.Copy(add, op)
 	kind := json.RawMessage(`"add"`)
 	add["op"] = &kind
 	return jsonpatch.Patch{add}.Apply(doc)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 	"sync"
 	"time"
@@ -143,9 +144,7 @@ func (s *store) setStatus(update func(object map[string]any) map[string]any) {
 		return
 	}
 	next := map[string]any{}
-	for k, v := range s.object {
-		next[k] = v
-	}
+	maps.Copy(next, s.object)
 	next["status"] = status
 	s.commit(next, false)
 }
@@ -153,9 +152,7 @@ func (s *store) setStatus(update func(object map[string]any) map[string]any) {
 func (s *store) commit(next map[string]any, specChanged bool) {
 	s.version++
 	meta := map[string]any{}
-	for k, v := range next["metadata"].(map[string]any) {
-		meta[k] = v
-	}
+	maps.Copy(meta, next["metadata"].(map[string]any))
 	meta["resourceVersion"] = strconv.FormatInt(s.version, 10)
 	if specChanged {
 		generation, _ := meta["generation"].(json.Number).Int64()

@@ -74,7 +74,7 @@ func TestGuardHoldsOverTheTransportsRetry(t *testing.T) {
 			dead.Store(true)
 			s := &submission{before: time.Now().Add(200 * time.Millisecond)}
 			err := do(s)
-			require.EqualValues(t, c.arrives, arrived.Load())
+			require.Equal(t, c.arrives, arrived.Load())
 			require.ErrorIs(t, err, c.err)
 			require.Equal(t, c.err == nil, s.sent.Load())
 			require.EqualValues(t, 2, dials.Load())

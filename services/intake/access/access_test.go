@@ -3,6 +3,7 @@ package access_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -57,7 +58,7 @@ func TestWho(t *testing.T) {
 		{"a prefix is not the token", "Bearer " + secretA[:10], ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := httptest.NewRequest("GET", "/", nil)
+			r := httptest.NewRequest(http.MethodGet, "/", nil)
 			r.Header.Set("Authorization", c.header)
 			p, err := g.Who(r)
 			if c.tenant == "" {
@@ -97,7 +98,7 @@ func TestStamp(t *testing.T) {
 
 func TestAnonymous(t *testing.T) {
 	g := gate(t, access.Config{Mode: access.None, Tenants: []string{"tenant_a"}})
-	p, err := g.Who(httptest.NewRequest("GET", "/", nil))
+	p, err := g.Who(httptest.NewRequest(http.MethodGet, "/", nil))
 	require.NoError(t, err)
 	require.True(t, p.Sees("whoever"))
 	task := query.Task{Tenant: "tenant_a", User: "u"}

@@ -39,8 +39,10 @@ func change(id string, n, seq int, state string, remedy event.Remedy) event.Atte
 }
 
 func outcome(id string) event.Outcome {
-	return event.Outcome{TaskID: id, Status: event.Succeeded, Tenant: "tenant_a", Attempts: 1, SubmittedAt: t0, FinishedAt: t0,
-		Result: &event.Result{Rows: 1, Format: "json", Inline: json.RawMessage(`[[1]]`)}}
+	return event.Outcome{
+		TaskID: id, Status: event.Succeeded, Tenant: "tenant_a", Attempts: 1, SubmittedAt: t0, FinishedAt: t0,
+		Result: &event.Result{Rows: 1, Format: "json", Inline: json.RawMessage(`[[1]]`)},
+	}
 }
 
 // put folds any event in.

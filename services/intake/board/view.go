@@ -104,7 +104,7 @@ type View struct {
 func (e *entry) view() View {
 	return View{
 		TaskID: e.id, Tenant: e.tenant, User: e.user, State: e.state(), Digest: e.digest, Logged: e.logged, Cancelled: e.cancelled,
-		Key: e.key, SubmittedAt: e.submittedAt, Task: e.taskRaw, Events: e.events[:len(e.events):len(e.events)], Outcome: e.outcome,
+		Key: e.key, SubmittedAt: e.submittedAt, Task: e.taskRaw, Events: slices.Clip(e.events), Outcome: e.outcome,
 		Changed: e.changed, attemptEnded: e.last != nil && attempt.State(e.last.State).Terminal(),
 	}
 }

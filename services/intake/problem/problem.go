@@ -164,8 +164,7 @@ func (p *Problem) About(taskID string) *Problem { p.TaskID = taskID; return p }
 
 // Of turns any error into a problem: what is none yet is internal, and its text is not sent.
 func Of(err error) *Problem {
-	var p *Problem
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*Problem](err); ok {
 		return p
 	}
 	return New(Internal, "").Because(err)
@@ -179,8 +178,7 @@ func OfTask(err error) *Problem {
 	}
 	p := New(code, "")
 	for _, e := range leaves(err) {
-		var field *query.FieldError
-		if errors.As(e, &field) {
+		if field, ok := errors.AsType[*query.FieldError](e); ok {
 			p.Errors = append(p.Errors, Field{Field: field.Field, Message: field.Message})
 			continue
 		}
