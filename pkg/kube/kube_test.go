@@ -29,9 +29,6 @@ type idlePool struct{}
 func (idlePool) Start(context.Context) error { return nil }
 func (idlePool) Stop(context.Context) error  { return nil }
 
-//go:fix inline
-func replicas(n int32) *int32 { return new(n) }
-
 func serve(t *testing.T, opts cluster.Options) (*cluster.Server, kube.Config) {
 	t.Helper()
 	if opts.Groups == nil {

@@ -79,9 +79,6 @@ func serve(t *testing.T, opts cluster.Options) *bench {
 	return &bench{t: t, server: s, client: &http.Client{Transport: transport}}
 }
 
-//go:fix inline
-func replicas(n int32) *int32 { return new(n) }
-
 func twoGroups(batch *fakePool) []cluster.Group {
 	return []cluster.Group{
 		{UniqueID: "interactive", Replicas: new(int32(1)), Runner: &fakePool{}},

@@ -12,7 +12,7 @@ import (
 type dlqCmd struct {
 	kafkaFlags
 	List    dlqListCmd    `cmd:"" help:"List dead letters: what could not be used, where it lay, and why."`
-	Requeue dlqRequeueCmd `cmd:"" help:"Send dead letters back to where they lay. Says what it would do unless --yes is given."`
+	Requeue dlqRequeueCmd `cmd:"" help:"Send dead letters back to where they lay, each once. Says what it would do unless --yes is given."`
 }
 
 // letterFlags say which dead letters are meant.

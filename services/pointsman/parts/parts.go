@@ -138,7 +138,7 @@ func (p *Parts) engine(ctx context.Context, cfg chdb.Config) (*chdb.Engine, erro
 	cfg.DataDir, cfg.LibPath, cfg.Logger = filepath.Join(p.cfg.DataDir, cfg.Name), p.cfg.LibPath, p.cfg.Log.With("engine", cfg.Name)
 	e, err := chdb.Start(ctx, cfg)
 	if err != nil {
-		return nil, fmt.Errorf("starting the %s engine: %w", cfg.Name, err)
+		return nil, err // it says which engine
 	}
 	p.OnStop(cfg.Name+" engine", e.Stop)
 	return e, nil

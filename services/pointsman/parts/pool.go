@@ -24,7 +24,7 @@ type pool struct {
 func (p *pool) Start(ctx context.Context) error {
 	e, err := chdb.Start(ctx, p.cfg)
 	if err != nil {
-		return fmt.Errorf("starting the %s engine: %w", p.cfg.Name, err)
+		return err // it says which engine
 	}
 	if err := showLake(ctx, e, p.views); err != nil {
 		return errors.Join(err, e.Stop(context.WithoutCancel(ctx)))
