@@ -1,7 +1,6 @@
 package shape
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/pointsman/pointsman/pkg/fingerprint/lex"
@@ -20,12 +19,13 @@ type Builder struct {
 	Wrote, Locked, Partial bool
 	Ranges                 []Range
 
-	d     lex.Dialect
-	uses  map[Table]int // references to each table
-	udfs  map[string]bool
-	depth int
-	found []predTemplate
-	refs  map[*Item]int
+	d       lex.Dialect
+	uses    map[Table]int  // references to each table
+	written map[Table]bool // the tables that are written
+	udfs    map[string]bool
+	depth   int
+	found   []predTemplate
+	refs    map[*Item]int
 }
 
 // NewBuilder starts a template for a text of a dialect.
@@ -36,22 +36,43 @@ func NewBuilder(d lex.Dialect) *Builder {
 // Reads notes a reference to a physical table.
 func (b *Builder) Reads(parts []string) Table {
 	t := TableOf(parts)
-	if b.uses[t] == 0 && !slices.Contains(b.Shape.Tables, t) {
-		b.Shape.Tables = append(b.Shape.Tables, t)
-	}
+	b.list(t)
 	b.uses[t]++
 	return t
+}
+
+// list names a table once. Every table that is named has its count of references, if only of none.
+func (b *Builder) list(t Table) {
+	if _, ok := b.uses[t]; !ok {
+		b.uses[t] = 0
+		b.Shape.Tables = append(b.Shape.Tables, t)
+	}
 }
 
 // Writes notes that a table is written. It does not count as a scan.
 func (b *Builder) Writes(t Table) {
 	b.Wrote = true
-	if !slices.Contains(b.Shape.Tables, t) {
-		b.Shape.Tables = append(b.Shape.Tables, t)
-	}
-	if !slices.Contains(b.Shape.WriteTables, t) {
+	b.list(t)
+	if !b.written[t] {
+		if b.written == nil {
+			b.written = map[Table]bool{}
+		}
+		b.written[t] = true
 		b.Shape.WriteTables = append(b.Shape.WriteTables, t)
 	}
+}
+
+// Target is for the one item that UPDATE or DELETE names as what it changes: a named query of the same name hides a table
+// from reading, but cannot be written.
+func (b *Builder) Target(it *Item) {
+	if it.Named == nil {
+		return
+	}
+	it.Named.Uses--
+	it.Parts = []string{it.Named.Name}
+	it.Table = b.Reads(it.Parts)
+	it.Named, it.Query, it.Fixed = nil, nil, false
+	b.Shape.JoinTables++
 }
 
 // Calls notes the call of a function.

@@ -54,13 +54,10 @@ object:
 	if len(parts) == 0 {
 		return p.end(i)
 	}
+	b.Writes(TableOf(parts))
 	if temporary {
 		b.Wrote = false
 		s.Effect = SessionEffect
-		s.WriteTables = append(s.WriteTables, TableOf(parts))
-		s.Tables = append(s.Tables, TableOf(parts))
-	} else {
-		b.Writes(TableOf(parts))
 	}
 	return p.definition(next, object == lex.KwTable && !materialized)
 }

@@ -41,6 +41,9 @@ func (p *parser) explained(i int, run bool) int {
 	end := p.statement(i)
 	b.Shape.Statement, b.Shape.Command, b.Shape.Effect = Explain, "explain", ""
 	if !run {
+		for _, t := range b.Shape.WriteTables[len(written):] {
+			delete(b.written, t)
+		}
 		b.Wrote, b.Locked, b.Shape.WriteTables = wrote, locked, written
 	}
 	return end

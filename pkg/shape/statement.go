@@ -160,6 +160,7 @@ func (p *parser) update(i int) int {
 	joins := b.Shape.JoinTables
 	i = p.from(n, i)
 	if len(n.Items) == 1 {
+		b.Target(n.Items[0])
 		b.Shape.JoinTables = joins // UPDATE t is no reference behind FROM
 	}
 	if p.word(i) == lex.KwSet {
@@ -246,6 +247,9 @@ func (p *parser) delete(i int) int {
 	}
 	first := len(n.Items)
 	i = p.from(n, i)
+	if named == nil && len(n.Items) == 1 {
+		b.Target(n.Items[0])
+	}
 	if p.word(i) == lex.KwUsing {
 		i = p.from(n, i+1)
 	}
@@ -311,6 +315,9 @@ func (p *parser) merge(i int) int {
 	b.Roots = append(b.Roots, n)
 	joins := b.Shape.JoinTables
 	i = p.factor(n, i)
+	if len(n.Items) == 1 {
+		b.Target(n.Items[0])
+	}
 	b.Shape.JoinTables = joins
 	if len(n.Items) > 0 && n.Items[0].Parts != nil {
 		b.Writes(n.Items[0].Table)

@@ -144,6 +144,7 @@ func (r *reader) update(s *ast.UpdateStmt) {
 	joins := b.Shape.JoinTables
 	r.join(q, s.TableRefs.TableRefs)
 	if len(q.Items) == 1 {
+		b.Target(q.Items[0])
 		b.Shape.JoinTables = joins // UPDATE t is no reference behind FROM
 	}
 	found := false
@@ -174,6 +175,9 @@ func (r *reader) delete(s *ast.DeleteStmt) {
 	r.join(q, s.TableRefs.TableRefs)
 	switch s.Tables {
 	case nil:
+		if len(q.Items) == 1 {
+			b.Target(q.Items[0])
+		}
 		if len(q.Items) > 0 && q.Items[0].Parts != nil {
 			b.Writes(q.Items[0].Table)
 		}
