@@ -107,7 +107,6 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry, opts ...Opti
 	a.assigned = tel.Health.Gate("consumer", "no partitions assigned yet")
 	a.stored = tel.Health.Gate("history", "nothing has been tried yet")
 	a.stored.Open()
-	tel.Health.Check("records", a.nothingLost)
 	a.memory = newMemory(int64(cfg.Sink.MaxBytes), a.metrics.held)
 	for _, k := range kinds {
 		a.sinks[k.topic] = newSink(k, cfg.Sink, cfg.Consumer.MaxSpan)
@@ -118,6 +117,7 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry, opts ...Opti
 	if err = a.openKafka(); err != nil {
 		return nil, err
 	}
+	tel.Health.Check("records", a.nothingLost) // not before there is a consumer to ask: the admin server answers already
 	for _, e := range cfg.Engines {
 		eng, err := o.open(e)
 		if err != nil {
