@@ -91,7 +91,7 @@ func (s *sessions) run(ctx context.Context, client *kgo.Client, log *slog.Logger
 			for group, members := range s.silent(now) {
 				err := leave(ctx, client, group, members) // what fails is tried again at the next look
 				if log != nil && ctx.Err() == nil {
-					log.Warn("embedded broker: members of a group have been silent for too long and leave it", "group", group, "members", len(members), "error", err)
+					log.WarnContext(ctx, "embedded broker: members of a group have been silent for too long and leave it", "group", group, "members", len(members), "error", err)
 				}
 			}
 		}
@@ -162,7 +162,7 @@ func leave(ctx context.Context, client *kgo.Client, group string, members []kfak
 	for _, member := range members {
 		m := kmsg.NewLeaveGroupRequestMember()
 		m.MemberID, m.InstanceID = member.MemberID, member.InstanceID
-		m.Reason = kmsg.StringPtr("silent for longer than its session lasts")
+		m.Reason = new("silent for longer than its session lasts")
 		req.Members = append(req.Members, m)
 	}
 	_, err := req.RequestWith(ctx, client)
