@@ -21,23 +21,28 @@ type content struct {
 	rows    [][]any
 }
 
-// rawOnce inserts the rows that the profiler has stored into the same tables of another database, by nothing but the driver: one
-// goroutine for each table, batches of the profiler's own size, rows that lie ready in memory.
-func rawOnce(ctx context.Context, g *ground, round int, from history.Config, rows int64) (perSecond float64, err error) {
+// contents are the rows that the profiler has stored.
+func contents(ctx context.Context, from history.Config) ([]content, error) {
 	source, err := history.Open(from)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer func() { _ = source.Close() }()
 	var all []content
 	for table := range tables {
 		c, err := contentOf(ctx, source, table)
 		if err != nil {
-			return 0, fmt.Errorf("reading %s: %w", table, err)
+			return nil, fmt.Errorf("reading %s: %w", table, err)
 		}
 		all = append(all, c)
 	}
-	cfg, err := g.history(ctx, fmt.Sprintf("bench_raw%d", round))
+	return all, nil
+}
+
+// rawOnce inserts the rows into the same tables of another database, by nothing but the driver: batches of the profiler's own size,
+// rows that lie ready in memory, as many tables at once as there are inserters.
+func rawOnce(ctx context.Context, g *ground, round, inserters int, all []content, rows int64) (perSecond float64, err error) {
+	cfg, err := g.history(ctx, fmt.Sprintf("bench_raw%d_%d", round, inserters))
 	if err != nil {
 		return 0, err
 	}
@@ -52,6 +57,7 @@ func rawOnce(ctx context.Context, g *ground, round int, from history.Config, row
 	}
 	began := time.Now()
 	group, inserting := errgroup.WithContext(ctx)
+	group.SetLimit(inserters)
 	for _, c := range all {
 		group.Go(func() error { return c.insert(inserting, db, profiler.Default().Sink.BatchRows) })
 	}

@@ -100,6 +100,7 @@ func (r *report) table(out io.Writer) {
 	if x := r.Profiler; x != nil {
 		row("profiler, rows/s", fmt.Sprintf("%.0f", median(x.OursPerSecond)), fmt.Sprintf("%.0f", median(x.RawPerSecond)),
 			fmt.Sprintf("%.2f", x.Ratio), fmt.Sprintf("≥ %.2f", x.Goal), met(x.Ratio >= x.Goal))
+		row("  against all tables at once", "", fmt.Sprintf("%.0f", median(x.SeveralPerSecond)), fmt.Sprintf("%.2f", x.RatioSeveral), "", "")
 	}
 	_ = w.Flush()
 	if x := r.Memory; x != nil {
