@@ -118,10 +118,10 @@ func (p *parser) joined(n *Query, j join, first int) int {
 		mark(n.Items[left:right])
 		from = left
 	case lex.KwRight:
-		mark(n.Items[first:left])
+		n.markAll(first, left)
 		to = left
 	case lex.KwFull:
-		mark(n.Items[first:right])
+		n.markAll(first, right)
 		from, to = 0, -1
 	case lex.KwAnti:
 		from = left
@@ -183,6 +183,16 @@ func mark(sources []*Item) {
 	for _, s := range sources {
 		s.Nullable = true
 	}
+}
+
+// markAll marks all items from lo to hi. In a chain of joins, what the last one marked is not gone over again.
+func (n *Query) markAll(lo, hi int) {
+	from := lo
+	if lo >= n.markedFrom && lo <= n.markedTo {
+		lo, from = n.markedFrom, min(n.markedTo, hi)
+	}
+	mark(n.Items[from:hi])
+	n.markedFrom, n.markedTo = lo, max(hi, from)
 }
 
 // unfold reads LATERAL VIEW f(x) t AS a, b and ARRAY JOIN a AS b. Their columns are not those of a table.

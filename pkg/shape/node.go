@@ -24,6 +24,8 @@ type Query struct {
 	// Renamed says that output columns are not what they are called, so that nothing is taken from above; Opaque, that the
 	// same holds of the query's own conditions.
 	Renamed, Opaque bool
+	// markedFrom and markedTo bound items that are all nullable.
+	markedFrom, markedTo int
 }
 
 // Item is one item of FROM.
@@ -311,6 +313,24 @@ func (s *Item) mayHave(name string) bool {
 		return true
 	}
 	return slices.ContainsFunc(inner.Outs, func(o Output) bool { return o.Star || o.Name == name || o.Name == "" })
+}
+
+// itemIndex finds items by the last word of what they may be called.
+type itemIndex map[string][]*Item
+
+func indexItems(items []*Item) itemIndex {
+	x := make(itemIndex, len(items))
+	for _, s := range items {
+		if s.Parts == nil {
+			continue
+		}
+		last := s.Parts[len(s.Parts)-1]
+		x[last] = append(x[last], s)
+		if s.Alias != "" && s.Alias != last {
+			x[s.Alias] = append(x[s.Alias], s)
+		}
+	}
+	return x
 }
 
 // Means says whether a qualifier means this source: its alias, or without one the end of its name.

@@ -27,6 +27,7 @@ type parser struct {
 	windows map[string]*namedWindow
 	build   *Builder
 	ctes    []*Named
+	cteAt   map[string][]*Named // those of each name
 	depth   int
 }
 
@@ -54,6 +55,10 @@ func Extract(sql string, d lex.Dialect, spans *lex.Spans) (*Template, lex.Result
 	}
 	p.s, p.build = "", nil
 	clear(p.ctes)
+	if len(p.cteAt) > 64 {
+		p.cteAt = nil // clearing it would cost every later text
+	}
+	clear(p.cteAt)
 	return t, r
 }
 

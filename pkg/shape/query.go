@@ -1,8 +1,6 @@
 package shape
 
 import (
-	"slices"
-
 	"github.com/pointsman/pointsman/pkg/fingerprint/lex"
 )
 
@@ -35,7 +33,7 @@ func (p *parser) query(i int) (*Query, int) {
 		i = p.with(i)
 	}
 	n, i := p.setOps(i)
-	p.ctes = p.ctes[:scope]
+	p.leaveScope(scope)
 	p.depth--
 	return n, i
 }
@@ -302,7 +300,7 @@ func (p *parser) named(i int, recursive bool) int {
 	c := &Named{Name: p.name(i), Recursive: recursive}
 	p.build.Shape.CTEs++
 	if recursive {
-		p.ctes = append(p.ctes, c)
+		p.enterScope(c)
 	}
 	p.build.Enter()
 	end := p.skip(body)
@@ -321,7 +319,7 @@ func (p *parser) named(i int, recursive bool) int {
 		c.Query = &Query{Opaque: true, Kids: []*Query{c.Query}, Limited: true} // columns are renamed
 	}
 	if !recursive {
-		p.ctes = append(p.ctes, c)
+		p.enterScope(c)
 	}
 	p.build.Named = append(p.build.Named, c)
 	for end < len(p.toks) && p.punct(end) != ',' && !p.headsStatement(end) && p.punct(end) != ')' {
@@ -343,10 +341,26 @@ func (p *parser) cteNamed(parts []string) *Named {
 	if len(parts) != 1 {
 		return nil
 	}
-	for _, v := range slices.Backward(p.ctes) {
-		if v.Name == parts[0] {
-			return v
-		}
+	if same := p.cteAt[parts[0]]; len(same) > 0 {
+		return same[len(same)-1]
 	}
 	return nil
+}
+
+// enterScope puts a named query in scope.
+func (p *parser) enterScope(c *Named) {
+	if p.cteAt == nil {
+		p.cteAt = map[string][]*Named{}
+	}
+	p.ctes = append(p.ctes, c)
+	p.cteAt[c.Name] = append(p.cteAt[c.Name], c)
+}
+
+// leaveScope ends the scope of all named queries but the first n.
+func (p *parser) leaveScope(n int) {
+	for _, c := range p.ctes[n:] {
+		same := p.cteAt[c.Name]
+		p.cteAt[c.Name] = same[:len(same)-1]
+	}
+	p.ctes = p.ctes[:n]
 }

@@ -46,7 +46,7 @@ func (p *parser) statement(i int) int {
 			lead++
 		}
 	}
-	defer func() { p.ctes = p.ctes[:scope] }()
+	defer p.leaveScope(scope)
 	switch w := p.word(lead); w {
 	case lex.KwSelect, lex.KwWith, lex.KwValues, lex.KwFrom, lex.KwTable:
 		s.Statement = Select // unless the query turns out to feed an INSERT behind it
@@ -185,6 +185,7 @@ func (p *parser) priority(i int) bool {
 // targets finds the tables that assignments write.
 func (p *parser) targets(n *Query, lo, hi int) {
 	found := false
+	items := indexItems(n.Items)
 	for i := lo; i < hi; i++ {
 		switch p.punct(i) {
 		case '(', '[', '{':
@@ -198,8 +199,8 @@ func (p *parser) targets(n *Query, lo, hi int) {
 		if len(parts) < 2 {
 			continue
 		}
-		for _, s := range n.Items {
-			if s.Parts != nil && s.Means(parts[:len(parts)-1]) {
+		for _, s := range items[parts[len(parts)-2]] {
+			if s.Means(parts[:len(parts)-1]) {
 				p.build.Writes(s.Table)
 				found = true
 			}
@@ -290,10 +291,11 @@ func (p *parser) deleted(n *Query, named [][]string, first int) {
 		}
 		return
 	}
+	items := indexItems(n.Items)
 	for _, name := range named {
 		found := false
-		for _, s := range n.Items {
-			if s.Parts != nil && (s.Means(name) || s.Alias != "" && TableOf(name) == s.Table) {
+		for _, s := range items[name[len(name)-1]] {
+			if s.Means(name) || s.Alias != "" && TableOf(name) == s.Table {
 				p.build.Writes(s.Table)
 				found = true
 			}
