@@ -1,7 +1,10 @@
 package shape
 
 import (
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/pointsman/pointsman/pkg/fingerprint/lex"
 )
@@ -56,14 +59,26 @@ func (b *Binding) span(slot uint32) (lex.Span, bool) {
 
 // integer reads a bound of rows.
 func (b *Binding) integer(sql string, ref Slot) (int64, bool) {
-	if ref.kind != slotLit {
+	switch ref.kind {
+	case slotLit:
+	case oneRow:
+		return 1, true
+	default:
 		return 0, false
 	}
 	s, ok := b.span(ref.slot)
 	if !ok || s.Class != lex.Number {
 		return 0, false
 	}
-	return parseInt(sql[s.Off:s.End])
+	if n, ok := parseInt(sql[s.Off:s.End]); ok {
+		return n, true
+	}
+	// 1e3 and 10.0 are whole numbers too, exact as far as a float is.
+	f, err := strconv.ParseFloat(sql[s.Off:s.End], 64)
+	if err != nil || f < 0 || f > 1<<53 || f != math.Trunc(f) || !strings.ContainsAny(sql[s.Off:s.End], ".eE") {
+		return 0, false
+	}
+	return int64(f), true
 }
 
 // parseInt reads digits alone.

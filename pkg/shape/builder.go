@@ -141,7 +141,7 @@ func (b *Builder) Template() *Template {
 	}
 	t := &Template{shape: b.Shape, uses: b.uses}
 	t.limit, t.offset = b.Outer.bounds()
-	t.shape.HasLimit = t.limit.kind == slotLit
+	t.shape.HasLimit = t.limit.kind == slotLit || t.limit.kind == oneRow
 	t.shape.Partial = t.shape.Partial || b.Partial
 	t.preds = b.found
 	t.ranges = b.Ranges

@@ -241,6 +241,9 @@ func (p *parser) factor(n *Query, i int) int {
 		if w == lex.KwValues {
 			i = p.expr(i+1, nil, inValues)
 		} else {
+			if w == lex.KwTable {
+				p.tableArguments(i + 1)
+			}
 			i = p.expr(i, nil, inOn)
 		}
 		return p.alias(src, i)
@@ -258,6 +261,7 @@ func (p *parser) factor(n *Query, i int) int {
 		// a table function
 		src := &Item{Fixed: true}
 		n.Items = append(n.Items, src)
+		p.tableArguments(next)
 		p.expr(next+1, nil, inAny)
 		return p.alias(src, p.skip(next))
 	}
@@ -279,6 +283,30 @@ func (p *parser) factor(n *Query, i int) int {
 		p.build.Shape.JoinTables++
 	}
 	return p.alias(src, p.suffix(src, next))
+}
+
+// tableArguments reads the tables that a table function in the brackets at i is given: TABLE(f(input => TABLE(t))). Queries
+// among its arguments are left to expr.
+func (p *parser) tableArguments(i int) {
+	for k, end := i+1, p.skip(i)-1; k < end; k++ {
+		if p.punct(k) == '(' && p.opens[k] {
+			k = p.skip(k) - 1
+			continue
+		}
+		if p.word(k) != lex.KwTable || p.punct(k+1) != '(' || p.punct(k-1) != '(' && p.punct(k-1) != ',' && p.op(k-1) != "=>" {
+			continue
+		}
+		parts, next := p.path(k + 2)
+		if len(parts) == 0 || p.punct(next) != ')' {
+			continue
+		}
+		if c := p.cteNamed(parts); c != nil {
+			c.Uses += 2 // conditions on the function's rows say nothing of its argument's
+			continue
+		}
+		p.build.Reads(parts)
+		p.build.Shape.JoinTables++
+	}
 }
 
 // bracketed reads ( query ) or ( joined tables ).

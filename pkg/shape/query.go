@@ -160,6 +160,8 @@ func (p *parser) tail(n *Query, i int) (*Query, int) {
 			n.Limited = true
 			if p.tok(i+2).Kind == lex.Literal {
 				n.Limit = p.slot(i + 2)
+			} else if w := p.word(i + 2); w == lex.KwRow || w == lex.KwRows {
+				n.Limit = Slot{kind: oneRow}
 			}
 			i = p.expr(i+1, n, inTail)
 		case lex.KwFor, lex.KwLock:

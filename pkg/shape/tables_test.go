@@ -67,6 +67,11 @@ func TestTablesOfHardNames(t *testing.T) {
 		{lex.Postgres, "WITH t AS (SELECT * FROM s) DELETE FROM t USING u WHERE t.i = u.i", []string{"s", "t", "u"}, []string{"t"}},
 		{lex.Postgres, "WITH t AS (SELECT * FROM s) UPDATE t SET a = 1 FROM t x", []string{"s", "t"}, []string{"t"}},
 		{lex.Postgres, "WITH t AS (SELECT * FROM s) MERGE INTO t USING t x ON t.a = x.a WHEN MATCHED THEN DELETE", []string{"s", "t"}, []string{"t"}},
+		{lex.Trino, "SELECT * FROM TABLE(f(input => TABLE(o)))", []string{"o"}, []string{}},
+		{lex.Trino, "SELECT * FROM TABLE(f(TABLE(c.s.o) t PARTITION BY x ORDER BY y, 5)) z JOIN u ON z.a = u.a", []string{"c.s.o", "u"}, []string{}},
+		{lex.Trino, "SELECT * FROM TABLE(f(input => TABLE(SELECT * FROM o), second => TABLE(p) PARTITION BY x))", []string{"p", "o"}, []string{}},
+		{lex.Trino, "WITH o AS (SELECT * FROM s) SELECT * FROM TABLE(f(input => TABLE(o))) WHERE a = 1", []string{"s"}, []string{}},
+		{lex.Spark, "SELECT * FROM f(TABLE(o))", []string{"o"}, []string{}},
 		{lex.MySQL, "EXPLAIN DELETE FROM t; DELETE FROM t", []string{"t"}, []string{"t"}},
 	} {
 		s := shape.Of(c.sql, c.d)
@@ -106,5 +111,33 @@ func TestManyTargets(t *testing.T) {
 			}
 			require.LessOrEqual(t, ratio, growth, "%v", best)
 		})
+	}
+}
+
+func TestBoundsOfUnusualSpelling(t *testing.T) {
+	for _, c := range []struct {
+		d             lex.Dialect
+		sql           string
+		limit, offset string
+	}{
+		{lex.Trino, "SELECT a FROM t ORDER BY a FETCH FIRST ROW ONLY", "1", "-"},
+		{lex.Postgres, "SELECT a FROM t OFFSET 2 ROWS FETCH NEXT ROW ONLY", "1", "2"},
+		{lex.ANSI, "SELECT a FROM t OFFSET 2 FETCH FIRST ROW ONLY", "1", "2"},
+		{lex.MySQL, "SELECT a FROM t FETCH FIRST ROW ONLY", "1", "-"},
+		{lex.Trino, "SELECT a FROM t FETCH FIRST 7 ROWS ONLY", "7", "-"},
+		{lex.Postgres, "SELECT a FROM t LIMIT 1e3 OFFSET 2.0", "1000", "2"},
+		{lex.Postgres, "SELECT a FROM t LIMIT 1.5", "-", "-"},
+		{lex.Postgres, "SELECT a FROM t LIMIT 1e300", "-", "-"},
+		{lex.Postgres, "SELECT a FROM t LIMIT 9007199254740993", "9007199254740993", "-"},
+	} {
+		s := shape.Of(c.sql, c.d)
+		show := func(n *int64) string {
+			if n == nil {
+				return "-"
+			}
+			return fmt.Sprint(*n)
+		}
+		require.Equal(t, c.limit, show(s.Limit), c.sql)
+		require.Equal(t, c.offset, show(s.Offset), c.sql)
 	}
 }

@@ -24,6 +24,7 @@ const (
 	noRef   slotKind = iota
 	slotLit          // the literal of a slot
 	allRows          // LIMIT ALL or LIMIT NULL: no bound
+	oneRow           // FETCH FIRST ROW ONLY
 )
 
 // SlotOf points at the literal of a slot.
