@@ -54,6 +54,7 @@ const (
 	ruleGuess                         // unknown dialect: quotes and escapes are guessed
 	rulePipesOr                       // || is OR
 	ruleNamedDollar                   // $name is a parameter
+	ruleLetterName                    // no name starts with a digit
 )
 
 const mysqlRules = ruleBackslash | ruleDoubleString | ruleHash | ruleVersioned | ruleDashBlank | ruleDigitName |
@@ -74,15 +75,15 @@ var dialects = [dialectCount]dialectInfo{
 	Doris:      {"doris", "mysql", mysqlRules},
 	StarRocks:  {"starrocks", "mysql", mysqlRules},
 	TiDB:       {"tidb", "mysql", mysqlRules | ruleTiDBFeature},
-	Trino:      {"trino", "trino", ruleDollar},
-	Presto:     {"presto", "trino", 0},
+	Trino:      {"trino", "trino", ruleDollar | ruleLetterName},
+	Presto:     {"presto", "trino", ruleLetterName},
 	Spark:      {"spark", "spark", sparkRules | ruleNested},
 	Hive:       {"hive", "spark", sparkRules},
-	Postgres:   {"postgres", "postgres", ruleNested | ruleDollar | ruleCaseQuoted | ruleQuestionOp | ruleNumbered},
+	Postgres:   {"postgres", "postgres", ruleNested | ruleDollar | ruleCaseQuoted | ruleQuestionOp | ruleNumbered | ruleLetterName},
 	ClickHouse: {"clickhouse", "clickhouse", ruleBackslash | ruleHash | ruleNested | ruleDollar | ruleCaseBare | ruleCaseQuoted | ruleInlineData | ruleBraceParam},
-	Dremio:     {"dremio", "ansi", 0},
-	ANSI:       {"ansi", "ansi", 0},
-	DuckDB:     {"duckdb", "duckdb", ruleNested | ruleDollar | ruleNamedDollar},
+	Dremio:     {"dremio", "ansi", ruleLetterName},
+	ANSI:       {"ansi", "ansi", ruleLetterName},
+	DuckDB:     {"duckdb", "duckdb", ruleNested | ruleDollar | ruleNamedDollar | ruleLetterName},
 }
 
 // dialectAliases are the spellings that producers use for a dialect beside its own name.

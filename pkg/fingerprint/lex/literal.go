@@ -115,7 +115,7 @@ func (p *pass) number(i int) int {
 				for k < len(s) && class[s[k]] == cDigit {
 					k++
 				}
-				if k >= len(s) || !inName[s[k]] {
+				if k >= len(s) || !inName[s[k]] || glued[Lookup(s[k:nameEnd(s, k)])] {
 					return p.numberEnd(i, k, fraction)
 				}
 			}
@@ -149,16 +149,26 @@ func (p *pass) numberEnd(i, j int, form numberForm) int {
 	}
 	if j < len(s) && inName[s[j]] {
 		k := j
-		digits := true
-		for k < len(s) && inName[s[k]] {
-			digits = digits && (class[s[k]] == cDigit || s[k] == '_')
+		for k < len(s) && (class[s[k]] == cDigit || s[k] == '_') {
 			k++
 		}
+		stop := k // of digits
+		for k < len(s) && inName[s[k]] {
+			k++
+		}
+		digits := k == stop
 		switch {
+		case !digits && s[stop-1] != '_' && glued[Lookup(s[stop:k])] && !p.wantsTable():
+			if stop > j {
+				j, form = stop, fraction
+			}
 		case digits && s[k-1] != '_' && (p.rules&ruleDigitName == 0 || p.rules&ruleGuess != 0 && !p.wantsTable()):
 			j, form = k, fraction // 1_000
 		case p.rules&ruleRawSet != 0 && isSuffix(s[j:k]):
 			j, form = k, fraction // 10L
+		case p.rules&ruleLetterName != 0:
+			p.literal(i, k, Opaque) // what should have been quoted
+			return k
 		case form != fraction:
 			p.word(i, k)
 			return k
@@ -171,6 +181,18 @@ func (p *pass) numberEnd(i, j int, form numberForm) int {
 	p.literal(i, j, Number)
 	return j
 }
+
+// glued are the keywords that may follow a number without a blank: 1and b, 5from t. No name is made of digits and one of them.
+var glued = func() (t [wordCount]bool) {
+	for _, w := range []Word{
+		KwAnd, KwOr, KwXor, KwNot, KwIn, KwLike, KwIlike, KwRlike, KwRegexp, KwBetween, KwIs, KwCase, KwWhen, KwThen, KwElse, KwEnd, KwSelect,
+		KwFrom, KwWhere, KwAs, KwOn, KwUsing, KwJoin, KwInner, KwLeft, KwRight, KwFull, KwCross, KwNatural, KwOrder, KwGroup, KwHaving,
+		KwLimit, KwOffset, KwFetch, KwUnion, KwIntersect, KwExcept, KwMinus, KwAsc, KwDesc, KwDiv, KwInto, KwFor, KwReturning, KwQualify,
+	} {
+		t[w] = true
+	}
+	return t
+}()
 
 // wantsTable says that a table's name must come next.
 func (p *pass) wantsTable() bool {
