@@ -49,6 +49,21 @@ func (p *parser) explained(i int, run bool) int {
 	return end
 }
 
+// exists reads ClickHouse's EXISTS [TEMPORARY] [TABLE | VIEW | DICTIONARY | DATABASE] t, which answers from the catalog.
+func (p *parser) exists(i int) int {
+	p.build.Shape.Statement = Show
+	for p.word(i) == lex.KwTemporary || p.word(i) == lex.KwTable || p.word(i) == lex.KwView || p.spells(i, "dictionary") && p.isName(i+1) {
+		i++
+	}
+	if p.word(i) == lex.KwDatabase {
+		return p.end(i)
+	}
+	if parts, _ := p.path(i); len(parts) > 0 {
+		p.build.Reads(parts)
+	}
+	return p.end(i)
+}
+
 func (p *parser) falseBehind(i int) bool {
 	t := p.tok(i + 1)
 	return t.Word == lex.KwFalse || t.Kind == lex.Literal && (lower(p.raw(i+1)) == "false" || p.raw(i+1) == "0") || p.spells(i+1, "off")

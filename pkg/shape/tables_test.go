@@ -141,3 +141,15 @@ func TestBoundsOfUnusualSpelling(t *testing.T) {
 		require.Equal(t, c.offset, show(s.Offset), c.sql)
 	}
 }
+
+func TestExistsOnlyReads(t *testing.T) {
+	for sql, tables := range map[string][]string{
+		"EXISTS TABLE t": {"t"}, "EXISTS d.t": {"d.t"}, "EXISTS TEMPORARY TABLE t FORMAT JSON": {"t"}, "EXISTS DICTIONARY x": {"x"}, "EXISTS DATABASE d": {},
+	} {
+		s := shape.Of(sql, lex.ClickHouse)
+		require.Equal(t, shape.Show, s.Statement, sql)
+		require.True(t, s.ReadOnly, sql)
+		require.Equal(t, tables, shape.Names(s.Tables), sql)
+		require.Empty(t, s.WriteTables, sql)
+	}
+}

@@ -112,6 +112,8 @@ func (p *parser) utility(i int) int {
 		return p.granted(i + 1)
 	}
 	switch {
+	case w == lex.KwExists && (p.d == lex.ClickHouse || p.d == lex.Auto) && p.tok(i+1).Kind != lex.Punct:
+		return p.exists(i + 1)
 	case p.spells(i, "pivot") || p.spells(i, "summarize"):
 		s.Statement = Select
 		return p.objects(i+1, readsTable)

@@ -2,6 +2,7 @@ package querylog
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -28,13 +29,26 @@ func (o *object) parse(line string) error {
 		Dialect string          `json:"dialect"`
 	}
 	if err := json.Unmarshal([]byte(line), &full); err != nil {
-		return fmt.Errorf("not a JSON object with a statement: %w", err)
+		return unread(err)
 	}
 	if full.SQL == nil {
 		return errNoSQL
 	}
 	*o = object{id: string(full.ID), sql: *full.SQL, dialect: full.Dialect, found: true}
 	return nil
+}
+
+// unread says in plain words why a line is no statement.
+func unread(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return fmt.Errorf("the line is not a JSON object with a statement: %w", err)
+	}
+	kind, _, _ := strings.Cut(wrong.Value, " ") // a number's value follows
+	if wrong.Field == "" {
+		return fmt.Errorf("the line must hold a JSON object, but holds a JSON %s", kind)
+	}
+	return fmt.Errorf("%s must be a JSON string, but is a JSON %s", wrong.Field, kind)
 }
 
 var errNoSQL = fmt.Errorf("no sql in the object")

@@ -48,6 +48,20 @@ func TestObjectsAreReadAsEncodingJSONReadsThem(t *testing.T) {
 	}
 }
 
+func TestLinesThatAreNoObjectAreToldPlainly(t *testing.T) {
+	for line, want := range map[string]string{
+		`["SELECT 1"]`:             "the line must hold a JSON object, but holds a JSON array",
+		`"SELECT 1"`:               "the line must hold a JSON object, but holds a JSON string",
+		`4111222233334444`:         "the line must hold a JSON object, but holds a JSON number",
+		`{"sql":4111}`:             "sql must be a JSON string, but is a JSON number",
+		`{"sql":"x","dialect":[]}`: "dialect must be a JSON string, but is a JSON array",
+		`null`:                     "no sql in the object",
+	} {
+		var o object
+		require.EqualError(t, o.parse(line), want, line)
+	}
+}
+
 func FuzzObject(f *testing.F) {
 	for _, line := range objects {
 		f.Add(line)
