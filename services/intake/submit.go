@@ -192,8 +192,13 @@ func (s *server) seenBefore(t query.Task, p access.Principal) (bool, error) {
 		return false, nil
 	case presence == board.Forgotten:
 		return false, problem.New(problem.IDConflict, "this id or key was used before, by a task that is not kept any more")
+	case view.Digest == "" && !s.caughtUp():
+		// An attempt or an outcome of the task was read before its request: what was asked for is about to be known.
+		return false, problem.New(problem.CatchingUp, "whether this id or key was used for the same request is not known yet").After(retrySoon).About(t.ID)
 	case !p.Sees(view.Tenant):
 		return false, problem.New(problem.IDConflict, "this id is in use")
+	case view.Digest == "":
+		return false, problem.New(problem.IDConflict, "this id or key was used before, by a task whose request is not kept any more").About(t.ID)
 	case view.Digest != t.Digest():
 		return false, problem.New(problem.IDConflict, "this id or key was used before, for another request").About(t.ID)
 	default:
@@ -232,7 +237,7 @@ func (s *server) confirm(ctx context.Context, t query.Task) error {
 		switch {
 		case presence != board.Known:
 			return nil // the board was too small to keep it until it is confirmed; it is written
-		case view.Logged && view.Digest != t.Digest():
+		case view.Logged && view.Digest != "" && view.Digest != t.Digest():
 			return problem.New(problem.IDConflict, "another request under this id or key was first").About(t.ID)
 		case view.Logged:
 			return nil

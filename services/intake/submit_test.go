@@ -82,6 +82,17 @@ func TestIdempotency(t *testing.T) {
 	b.eventually(func() bool { return b.do("POST", "/v1/queries", body, "Idempotency-Key", "k-1").status == 200 }, "the end is known")
 }
 
+// A task of which only an attempt was read: what was asked for is not known, and that is not "something else".
+func TestIdempotencyOfATaskKnownByItsAttemptsOnly(t *testing.T) {
+	b := start(t, withTopics(t), nil)
+	id := query.IDFromKey("tenant_a", "k-9")
+	b.attempt(id, 1, 1, "running")
+	b.eventually(func() bool { return b.do("GET", "/v1/tasks/"+id, "").status == 200 }, "the attempt is known")
+	a := b.do("POST", "/v1/queries", `{"sql":"SELECT 1","tenant":"tenant_a"}`, "Idempotency-Key", "k-9")
+	require.Equal(t, 409, a.status)
+	require.Contains(t, string(a.body), "whose request is not kept any more")
+}
+
 // Many clients send one key at once, through two instances: one Task, and whoever sent something else is told.
 func TestIdempotencyUnderRace(t *testing.T) {
 	broker := withTopics(t)
