@@ -2,7 +2,6 @@ package testkit
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,8 +34,6 @@ type FleetOptions struct {
 	Env []string
 	// Traces writes spans to the processes' logs.
 	Traces bool
-	// Executor is merged over the executor's configuration.
-	Executor map[string]any
 }
 
 // Fleet makes ready to start processes; none runs yet. The test's end stops them all, and shows their logs if it failed.
@@ -88,16 +85,6 @@ func (f *Fleet) Of(service string) (out []*Process) {
 		}
 	}
 	return out
-}
-
-// Named is the instance of that name, or nil.
-func (f *Fleet) Named(name string) *Process {
-	for _, p := range f.processes {
-		if p.Name == name {
-			return p
-		}
-	}
-	return nil
 }
 
 // Forget takes a process that has ended off the list.
@@ -168,7 +155,6 @@ func (f *Fleet) config(p *Process) section {
 			{"name": parts.Interactive, "url": "http://" + sc.InteractiveAddr, "slots": 4, "canary": canary},
 			{"name": parts.BatchPool, "url": "http://" + sc.BatchAddr, "slots": 2, "canary": canary},
 		}
-		maps.Copy(c, f.opts.Executor)
 	case "scaler":
 		c["group"], c["http"] = group, section{"address": ""}
 		c["kube"] = section{"url": sc.ClusterURL, "namespace": sc.ClusterNamespace, "name": sc.ClusterName}

@@ -47,7 +47,7 @@ var stored = []struct {
 }
 
 // storeTime is how long the profiler may take to catch up with the topics.
-const storeTime = time.Minute
+const storeTime = 2 * time.Minute
 
 // judgeHistory holds ClickHouse against the topics, by id: the same ids, and of each the record with the lowest offset.
 func (w *World) judgeHistory(f *Findings) {
@@ -67,7 +67,9 @@ func (w *World) judgeHistory(f *Findings) {
 		require.Empty(w.T, cmp.Diff(want, have), "ClickHouse differs from the topic %s (-topic +ClickHouse)", s.topic)
 	}
 	w.judgeValues()
+	began := time.Now()
 	w.judgeRollups()
+	f.Rolling = time.Since(began)
 }
 
 // judgeValues compares what ClickHouse says of every Outcome with the record.

@@ -27,17 +27,17 @@ type Findings struct {
 	Unsent int
 	// Slowest is the Task that took longest.
 	Slowest event.Outcome
-	// Ending and Storing are how long it took until all had ended, and until ClickHouse had it all.
-	Ending, Storing time.Duration
+	// Ending and Storing are how long it took until all had ended, and until ClickHouse had it all; Rolling is the part of the rollups.
+	Ending, Storing, Rolling time.Duration
 }
 
 // String is one line.
 func (f Findings) String() string {
 	return fmt.Sprintf("%d tasks, %d outcomes in %d records, %d decisions in %d records, %d attempts claimed, %d submitted; "+
 		"%d leases, %d attempts found open by a later owner, %d claimed and never submitted, %d claimed by two owners, %d tasks tried more than once, "+
-		"%d leases, claims and ends void; slowest %s with %d ms in %d attempts; all ended after %s, all in ClickHouse after %s more",
+		"%d leases, claims and ends void; slowest %s with %d ms in %d attempts; all ended after %s, all in ClickHouse after %s more, %s of it for rollups",
 		f.Tasks, f.Outcomes, f.OutcomeRecords, f.Decisions, f.DecisionRecords, f.Attempts, f.Submissions, f.Leases, f.TakenOver, f.Unsent, f.Reclaimed, f.Retried,
-		f.Void, f.Slowest.TaskID, f.Slowest.TotalMs, f.Slowest.Attempts, f.Ending.Round(time.Millisecond), f.Storing.Round(time.Millisecond))
+		f.Void, f.Slowest.TaskID, f.Slowest.TotalMs, f.Slowest.Attempts, f.Ending.Round(time.Millisecond), f.Storing.Round(time.Millisecond), f.Rolling.Round(time.Millisecond))
 }
 
 // Judge waits for the end of every Task and then holds the whole world against what is promised:

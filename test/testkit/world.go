@@ -6,7 +6,6 @@ import (
 	"iter"
 	"log/slog"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -206,9 +205,6 @@ func (w *World) Sent() map[string]int {
 	}
 	return sent
 }
-
-// OneLine makes a message of several lines fit a log.
-func OneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // Engine asks a pool's engine itself, past the proxy.
 type Engine struct{ opts *clickhouse.Options }
