@@ -61,6 +61,7 @@ type Attempt struct {
 	Target
 	Tenant      string `json:"tenant,omitempty"`
 	Fingerprint string `json:"fingerprint,omitempty"`
+	Bucket      string `json:"bucket,omitempty"`
 	Executor    string `json:"executor,omitempty"`
 	Epoch       int64  `json:"epoch,omitempty"`
 	// ExternalID is the engine's own name of the run.

@@ -114,10 +114,12 @@ type RouteDecision struct {
 	// Cancel is set on a passed cancel.
 	Cancel *Cancel `json:"cancel,omitempty"`
 
-	Fingerprint string   `json:"fingerprint,omitempty"`
-	Statement   string   `json:"statement,omitempty"`
-	ReadOnly    bool     `json:"readOnly,omitempty"`
-	Tables      []string `json:"tables,omitempty"`
+	Fingerprint string `json:"fingerprint,omitempty"`
+	// Bucket is the size class of the query's parameters; empty when it has none.
+	Bucket    string   `json:"bucket,omitempty"`
+	Statement string   `json:"statement,omitempty"`
+	ReadOnly  bool     `json:"readOnly,omitempty"`
+	Tables    []string `json:"tables,omitempty"`
 	// Estimates of the query itself, by name: scanBytes, memoryBytes.
 	Estimates map[string]signal.Value `json:"estimates,omitempty"`
 	// Signals are the facts about clusters that the decision used, as they counted then.

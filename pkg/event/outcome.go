@@ -58,6 +58,7 @@ type Outcome struct {
 	Dataset     string             `json:"dataset,omitempty"`
 	QueryType   string             `json:"queryType,omitempty"`
 	Fingerprint string             `json:"fingerprint,omitempty"`
+	Bucket      string             `json:"bucket,omitempty"`
 	Statement   string             `json:"statement,omitempty"`
 	Tables      []string           `json:"tables,omitempty"`
 

@@ -30,8 +30,8 @@ func NewReader(db *DB, window time.Duration) *Reader {
 	return &Reader{db: db, window: window}
 }
 
-// Profiles returns what history says of the fingerprints, per engine and cluster, by one query however many they are. A key that
-// is not in the result has no history; what is unknown of one that is there is nil. What was stored before the call is in it.
+// Profiles returns what history says of the fingerprints, per engine and cluster, by one query however many they are: all
+// buckets of parameters together, and each of the 63 most frequent by itself. A key that is not in the result has no history; what is unknown of one that is there is nil. What was stored before the call is in it.
 func (r *Reader) Profiles(ctx context.Context, fingerprints []string, now time.Time) (map[profile.Key]profile.Profile, error) {
 	if len(fingerprints) == 0 {
 		return map[profile.Key]profile.Profile{}, nil
@@ -85,7 +85,7 @@ type profileRow struct {
 
 func (p *profileRow) fields() []any {
 	return []any{
-		&p.key.Fingerprint, &p.key.Engine, &p.key.Cluster, &p.runs, &p.successes, &p.kills, &p.afterKill, &p.tasks, &p.hits,
+		&p.key.Fingerprint, &p.key.Engine, &p.key.Cluster, &p.key.Bucket, &p.runs, &p.successes, &p.kills, &p.afterKill, &p.tasks, &p.hits,
 		&p.execN, &p.execSum, &p.execP50, &p.execP95, &p.readN, &p.readSum, &p.peakN, &p.peakMax,
 	}
 }

@@ -15,7 +15,7 @@ import (
 const hoursAtOnce = 24
 
 // rollups are the statements of a recompute, in order. The last one makes its revision count.
-var rollups = []string{"rollup_sla_1h", "rollup_attempt_1h", "rollup_qwait_1h", "rollup_rev"}
+var rollups = []string{"rollup_sla_1h", "rollup_sla_bucket_1h", "rollup_attempt_1h", "rollup_attempt_bucket_1h", "rollup_qwait_1h", "rollup_rev"}
 
 // DirtyHours are the hours that were marked since their rollups were last computed, oldest first.
 func (w *Writer) DirtyHours(ctx context.Context) ([]time.Time, error) {

@@ -15,20 +15,27 @@ type Key struct {
 	Fingerprint string `json:"fingerprint"`
 	Engine      string `json:"engine"`
 	Cluster     string `json:"cluster"`
+	// Bucket is the size class of the parameters, as package shape prints it: the same text with other values may take
+	// thousands of times as long. Empty means all of them together, and queries whose parameters have no size.
+	Bucket string `json:"bucket,omitempty"`
 }
 
-// MarshalText makes keys usable as JSON object names: fingerprint|engine|cluster. Names hold no bar.
+// MarshalText makes keys usable as JSON object names: fingerprint|engine|cluster|bucket. Names hold no bar.
 func (k Key) MarshalText() ([]byte, error) {
-	return []byte(k.Fingerprint + "|" + k.Engine + "|" + k.Cluster), nil
+	return []byte(k.Fingerprint + "|" + k.Engine + "|" + k.Cluster + "|" + k.Bucket), nil
 }
 
-// UnmarshalText is the inverse of MarshalText.
+// UnmarshalText is the inverse of MarshalText. A key of three parts, as they were written before there were buckets, has
+// the empty one.
 func (k *Key) UnmarshalText(text []byte) error {
 	parts := strings.Split(string(text), "|")
-	if len(parts) != 3 {
-		return fmt.Errorf("profile key %q does not have three parts", text)
+	if len(parts) == 3 {
+		parts = append(parts, "")
 	}
-	*k = Key{Fingerprint: parts[0], Engine: parts[1], Cluster: parts[2]}
+	if len(parts) != 4 {
+		return fmt.Errorf("profile key %q does not have three or four parts", text)
+	}
+	*k = Key{Fingerprint: parts[0], Engine: parts[1], Cluster: parts[2], Bucket: parts[3]}
 	return nil
 }
 
@@ -84,7 +91,8 @@ func Wilson(hits, n int64) (low, high float64) {
 
 // Lookup is the answer to a batch look-up of profiles: what was found, and whether history could be asked at all.
 type Lookup struct {
-	// Found holds the profiles by key. A missing key with Asked true means "no history".
+	// Found holds the profiles by key: that of all buckets together, and that of the Task's own bucket. A missing key with
+	// Asked true means "no history".
 	Found map[Key]Profile `json:"found,omitempty"`
 	// Asked is false when history was down or too slow: nothing is known, which is not the same as "no history".
 	Asked bool `json:"asked"`

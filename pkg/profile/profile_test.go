@@ -34,3 +34,22 @@ func TestNoSampleIsNoRate(t *testing.T) {
 	_, _, _, ok := profile.Profile{}.HitRate()
 	require.False(t, ok)
 }
+
+func TestKeysAsText(t *testing.T) {
+	for text, want := range map[string]profile.Key{
+		"pm1-a|trino|t1|":    {Fingerprint: "pm1-a", Engine: "trino", Cluster: "t1"},
+		"pm1-a|trino|t1|r17": {Fingerprint: "pm1-a", Engine: "trino", Cluster: "t1", Bucket: "r17"},
+	} {
+		have, err := want.MarshalText()
+		require.NoError(t, err)
+		require.Equal(t, text, string(have))
+		var back profile.Key
+		require.NoError(t, back.UnmarshalText(have))
+		require.Equal(t, want, back)
+	}
+	var old profile.Key
+	require.NoError(t, old.UnmarshalText([]byte("pm1-a|trino|t1")), "as written before there were buckets")
+	require.Equal(t, profile.Key{Fingerprint: "pm1-a", Engine: "trino", Cluster: "t1"}, old)
+	require.Error(t, old.UnmarshalText([]byte("pm1-a|trino")))
+	require.Error(t, old.UnmarshalText([]byte("a|b|c|d|e")))
+}

@@ -21,7 +21,7 @@ func Decide(in Input) event.RouteDecision {
 		DecisionID: query.AttemptID(in.Task.ID, in.Attempt), TaskID: in.Task.ID, Attempt: in.Attempt,
 		Task: stamped(&in), TaskDigest: cmp.Or(in.TaskDigest, in.Task.Digest()), DecidedAt: in.Now.UTC(), Deadline: in.deadline(),
 		PolicyHash: in.Policy.Hash, Excluded: in.Excluded,
-		Fingerprint: in.Fingerprint, Statement: string(in.Shape.Statement), ReadOnly: in.Shape.ReadOnly, Tables: shape.Names(in.Shape.Tables),
+		Fingerprint: in.Fingerprint, Bucket: in.Bucket, Statement: string(in.Shape.Statement), ReadOnly: in.Shape.ReadOnly, Tables: shape.Names(in.Shape.Tables),
 		Estimates: in.Estimates, Unknown: unknown(&in),
 	}
 	if late := in.Now.Sub(d.Deadline); late >= 0 {

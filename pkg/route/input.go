@@ -32,8 +32,10 @@ type Input struct {
 	Excluded    []event.Target `json:"excluded,omitempty"`
 	LastFailure *event.Failure `json:"lastFailure,omitempty"`
 
-	Fingerprint string      `json:"fingerprint"`
-	Shape       shape.Shape `json:"shape"`
+	Fingerprint string `json:"fingerprint"`
+	// Bucket is the size class of the query's parameters; empty when it has none, or they can't be read.
+	Bucket string      `json:"bucket,omitempty"`
+	Shape  shape.Shape `json:"shape"`
 	// Estimates of the query by name; see ScanBytes.
 	Estimates map[string]signal.Value `json:"estimates,omitempty"`
 	History   profile.Lookup          `json:"history"`

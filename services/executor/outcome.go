@@ -16,7 +16,7 @@ func (t *task) outcome(status event.Status, y *try) event.Outcome {
 	now := t.now().UTC().Truncate(time.Millisecond)
 	d := t.current
 	o := event.Outcome{
-		TaskID: t.id, Status: status, Fingerprint: d.Fingerprint, Statement: d.Statement, Tables: d.Tables,
+		TaskID: t.id, Status: status, Fingerprint: d.Fingerprint, Bucket: d.Bucket, Statement: d.Statement, Tables: d.Tables,
 		Rule: d.Rule, Verdict: d.Verdict, PolicyHash: d.PolicyHash, Estimates: d.Estimates,
 		SubmittedAt: now, FinishedAt: now,
 	}

@@ -38,7 +38,7 @@ func (y *try) nextSeq() int {
 func (t *task) change(number, seq int, state, prev attempt.State, at time.Time) event.Attempt {
 	a := event.Attempt{
 		AttemptID: query.AttemptID(t.id, number), TaskID: t.id, Number: number, Seq: seq, State: string(state), Prev: string(prev),
-		At: at.UTC().Truncate(time.Millisecond), Fingerprint: t.current.Fingerprint, Executor: t.p.app.owner, Epoch: t.ledger.Epoch(),
+		At: at.UTC().Truncate(time.Millisecond), Fingerprint: t.current.Fingerprint, Bucket: t.current.Bucket, Executor: t.p.app.owner, Epoch: t.ledger.Epoch(),
 	}
 	if t.first.Task != nil {
 		a.Tenant = t.first.Task.Tenant

@@ -58,7 +58,7 @@ func (w *worker) Process(ctx context.Context, recs []*kgo.Record) error {
 				return err
 			}
 		}
-		d, ok := w.answer(r, subjects[i], history[subjects[i].fingerprint])
+		d, ok := w.answer(r, subjects[i], history.of(subjects[i].fingerprint, subjects[i].bucket))
 		if !ok {
 			continue
 		}
@@ -219,7 +219,7 @@ func (a *App) giveUp(failed *event.Attempt, s subject) event.RouteDecision {
 	return event.RouteDecision{
 		DecisionID: query.AttemptID(failed.TaskID, s.attempt), TaskID: failed.TaskID, Attempt: s.attempt, Kind: event.Reject,
 		Task: d.Task, TaskDigest: d.TaskDigest, DecidedAt: time.Now().UTC(), Deadline: d.Deadline, PolicyHash: d.PolicyHash,
-		Reasons: []event.Reason{r}, Excluded: failed.Excluded, Fingerprint: d.Fingerprint, Statement: d.Statement, ReadOnly: d.ReadOnly,
+		Reasons: []event.Reason{r}, Excluded: failed.Excluded, Fingerprint: d.Fingerprint, Bucket: d.Bucket, Statement: d.Statement, ReadOnly: d.ReadOnly,
 		Tables: d.Tables, Rejection: &event.Rejection{Code: r.Code, Message: r.Text},
 	}
 }

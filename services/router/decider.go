@@ -47,6 +47,7 @@ type subject struct {
 	excluded    []event.Target
 	lastFailure *event.Failure
 	fingerprint string
+	bucket      string
 	shape       shape.Shape
 }
 
@@ -65,6 +66,9 @@ func (d *decider) subject(ctx context.Context, t query.Task, attempt int) subjec
 	var found cache.Lookup // what it gives lives as long as the subject, so it is not used again
 	d.texts.Get(ctx, t.SQL, dialect, &found)
 	s.fingerprint, s.shape = found.Entry.ID.String(), found.Shape()
+	if b := found.Binding.Bucket; b != (shape.Bucket{}) {
+		s.bucket = b.String()
+	}
 	return s
 }
 
@@ -86,7 +90,7 @@ func fingerprints(subjects []subject) []string {
 }
 
 // lookup asks history for all subjects at once.
-func (d *decider) lookup(ctx context.Context, subjects []subject) map[string]profile.Lookup {
+func (d *decider) lookup(ctx context.Context, subjects []subject) answers {
 	return d.profiles.lookup(ctx, fingerprints(subjects))
 }
 
@@ -96,7 +100,7 @@ func (d *decider) input(s subject, history profile.Lookup) route.Input {
 	signals, inflight := d.clusters.view(now)
 	in := route.Input{
 		Task: s.task, TaskDigest: s.digest, Attempt: s.attempt, Excluded: s.excluded, LastFailure: s.lastFailure,
-		Fingerprint: s.fingerprint, Shape: s.shape, Estimates: map[string]signal.Value{route.ScanBytes: signal.Missing("catalog")},
+		Fingerprint: s.fingerprint, Bucket: s.bucket, Shape: s.shape, Estimates: map[string]signal.Value{route.ScanBytes: signal.Missing("catalog")},
 		History: history, Signals: signals, Inflight: inflight, Policy: d.policy.Load(), Now: now, Seed: seed(s.task.ID),
 	}
 	if d.sizes != nil {
@@ -135,7 +139,7 @@ func (d *decider) explain(ctx context.Context, t query.Task) event.RouteDecision
 	s := d.subject(ctx, t, 1)
 	// A person waits here, not a query: history may take its time.
 	history := d.profiles.lookupWithin(ctx, fingerprints([]subject{s}), explainTime)
-	in := d.input(s, history[s.fingerprint])
+	in := d.input(s, history.of(s.fingerprint, s.bucket))
 	if key, ok := budget.KeyOf(t); ok {
 		d.mu.Lock()
 		in.Session = &route.SessionAccount{Usage: d.book.Usage(key)}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,9 +44,9 @@ type profiles struct {
 
 // cached is what history said of a fingerprint, and when. (The library's expirable LRU keeps a goroutine that can't be ended.)
 type cached struct {
-	list []profile.Profile
-	at   time.Time
-	used atomic.Int64 // when somebody wanted it last, in nanoseconds
+	buckets buckets
+	at      time.Time
+	used    atomic.Int64 // when somebody wanted it last, in nanoseconds
 }
 
 // ask is one query to history, shared by everybody who wants something of it.
@@ -79,14 +80,45 @@ func newProfiles(source profileSource, cfg ProfilesConfig, log *slog.Logger, m *
 	}, nil
 }
 
+// buckets is what history said of a fingerprint, as a query with parameters of each bucket is to be told of it: what is known
+// of all buckets together, and what is known of its own. nil is an answer that was not had. The maps are shared.
+type buckets map[string]profile.Lookup
+
+func newBuckets(list []profile.Profile) buckets {
+	out := buckets{"": {Asked: true, Found: map[profile.Key]profile.Profile{}}}
+	for _, p := range list {
+		if p.Key.Bucket == "" {
+			out[""].Found[p.Key] = p
+		}
+	}
+	for _, p := range list {
+		if _, ok := out[p.Key.Bucket]; !ok {
+			out[p.Key.Bucket] = profile.Lookup{Asked: true, Found: maps.Clone(out[""].Found)}
+		}
+		out[p.Key.Bucket].Found[p.Key] = p
+	}
+	return out
+}
+
+// answers are what history said, by fingerprint.
+type answers map[string]buckets
+
+// of is what a query is to be told.
+func (a answers) of(fingerprint, bucket string) profile.Lookup {
+	if own, ok := a[fingerprint][bucket]; ok {
+		return own
+	}
+	return a[fingerprint][""]
+}
+
 // lookup returns what history says of each fingerprint. Those not in the cache, or too old there, are asked for together.
-func (p *profiles) lookup(ctx context.Context, fingerprints []string) map[string]profile.Lookup {
+func (p *profiles) lookup(ctx context.Context, fingerprints []string) answers {
 	return p.lookupWithin(ctx, fingerprints, p.deadline)
 }
 
 // lookupWithin is lookup with a deadline of the caller's.
-func (p *profiles) lookupWithin(ctx context.Context, fingerprints []string, deadline time.Duration) map[string]profile.Lookup {
-	out := make(map[string]profile.Lookup, len(fingerprints))
+func (p *profiles) lookupWithin(ctx context.Context, fingerprints []string, deadline time.Duration) answers {
+	out := make(answers, len(fingerprints))
 	var missing []string
 	now := p.clock()
 	for _, f := range fingerprints {
@@ -98,11 +130,11 @@ func (p *profiles) lookupWithin(ctx context.Context, fingerprints []string, dead
 			c.used.Store(now.UnixNano())
 		}
 		if ok && now.Sub(c.at) < p.ttl {
-			out[f] = toLookup(c.list)
+			out[f] = c.buckets
 			p.metrics.profileLookups.WithLabelValues("cache").Inc()
 			continue
 		}
-		out[f] = profile.Lookup{}
+		out[f] = nil
 		missing = append(missing, f)
 	}
 	if len(missing) == 0 {
@@ -119,7 +151,7 @@ func (p *profiles) lookupWithin(ctx context.Context, fingerprints []string, dead
 		c, ok := p.cache.Get(f)
 		switch {
 		case ok && p.clock().Sub(c.at) < staleFor:
-			out[f] = toLookup(c.list)
+			out[f] = c.buckets
 			p.metrics.profileLookups.WithLabelValues(from).Inc()
 		default:
 			p.metrics.profileLookups.WithLabelValues("unknown").Inc()
@@ -229,7 +261,7 @@ func (p *profiles) query(wanted map[string]bool) error {
 	}
 	for _, f := range list {
 		// A fingerprint without history is cached too: otherwise each new one would be asked for at every poll.
-		c := &cached{list: byFingerprint[f], at: start}
+		c := &cached{buckets: newBuckets(byFingerprint[f]), at: start}
 		c.used.Store(start.UnixNano())
 		if old, ok := p.cache.Peek(f); ok {
 			c.used.Store(old.used.Load())
@@ -243,12 +275,4 @@ func (p *profiles) query(wanted map[string]bool) error {
 func (p *profiles) close() {
 	close(p.closed)
 	p.idle.Wait()
-}
-
-func toLookup(list []profile.Profile) profile.Lookup {
-	l := profile.Lookup{Asked: true, Found: make(map[profile.Key]profile.Profile, len(list))}
-	for _, prof := range list {
-		l.Found[prof.Key] = prof
-	}
-	return l
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -61,9 +63,9 @@ func TestProfilesAreAskedForTogetherAndOnce(t *testing.T) {
 		got := p.lookup(t.Context(), []string{"known", "new", "known"})
 		require.Len(t, o.asked(), 1)
 		require.ElementsMatch(t, []string{"known", "new"}, o.asked()[0])
-		require.Len(t, got["known"].Found, 1)
-		require.True(t, got["new"].Asked, "no history is an answer")
-		require.Empty(t, got["new"].Found)
+		require.Len(t, got.of("known", "").Found, 1)
+		require.True(t, got.of("new", "").Asked, "no history is an answer")
+		require.Empty(t, got.of("new", "").Found)
 
 		p.lookup(t.Context(), []string{"known", "new", "third"})
 		require.Equal(t, []string{"third"}, o.asked()[1], "what is cached is not asked for, not even when it has no history")
@@ -78,10 +80,10 @@ func TestSlowHistoryHoldsNobodyUpAndServesTheNext(t *testing.T) {
 		start := time.Now()
 		got := p.lookup(t.Context(), []string{"known"})
 		require.Equal(t, 100*time.Millisecond, time.Since(start), "the deadline")
-		require.False(t, got["known"].Asked, "unknown is not the same as no history")
+		require.False(t, got.of("known", "").Asked, "unknown is not the same as no history")
 
 		time.Sleep(time.Second)
-		require.Len(t, p.lookup(t.Context(), []string{"known"})["known"].Found, 1, "the late answer")
+		require.Len(t, p.lookup(t.Context(), []string{"known"}).of("known", "").Found, 1, "the late answer")
 		require.Len(t, o.asked(), 1)
 		p.close()
 	})
@@ -93,7 +95,7 @@ func TestOneQueryAtATimeForAllPartitions(t *testing.T) {
 		p := newTestProfiles(t, o)
 		var wg sync.WaitGroup
 		for _, f := range []string{"a", "b", "c", "d"} {
-			wg.Go(func() { require.True(t, p.lookup(t.Context(), []string{f})[f].Asked) })
+			wg.Go(func() { require.True(t, p.lookup(t.Context(), []string{f}).of(f, "").Asked) })
 			if f == "a" {
 				synctest.Wait() // its query is on its way
 			}
@@ -114,10 +116,10 @@ func TestHistoryThatIsDownLeavesWhatWasKnown(t *testing.T) {
 		o.mu.Unlock()
 		time.Sleep(2 * time.Minute)
 		got := p.lookup(t.Context(), []string{"known", "other"})
-		require.Len(t, got["known"].Found, 1, "older than its time, but better than nothing")
-		require.False(t, got["other"].Asked)
+		require.Len(t, got.of("known", "").Found, 1, "older than its time, but better than nothing")
+		require.False(t, got.of("other", "").Asked)
 		time.Sleep(time.Hour)
-		require.False(t, p.lookup(t.Context(), []string{"known"})["known"].Asked, "too old to be believed")
+		require.False(t, p.lookup(t.Context(), []string{"known"}).of("known", "").Asked, "too old to be believed")
 		p.close()
 	})
 }
@@ -131,7 +133,7 @@ func TestNobodyWaitsForWhatWasInUseLately(t *testing.T) {
 		for range 10 {
 			time.Sleep(20 * time.Second)
 			start := time.Now()
-			require.Len(t, p.lookup(t.Context(), []string{"known"})["known"].Found, 1)
+			require.Len(t, p.lookup(t.Context(), []string{"known"}).of("known", "").Found, 1)
 			require.Zero(t, time.Since(start), "however seldom, as long as it is within the minute")
 		}
 		calls := len(o.asked())
@@ -163,4 +165,29 @@ func TestOnlyTheLastThousandAreKeptWarm(t *testing.T) {
 		require.Len(t, o.asked()[1], warmMost)
 		p.close()
 	})
+}
+
+func TestAQueryIsToldOfItsOwnBucketAndOfAll(t *testing.T) {
+	key := func(cluster, bucket string) profile.Key {
+		return profile.Key{Fingerprint: "f", Engine: "e", Cluster: cluster, Bucket: bucket}
+	}
+	var list []profile.Profile
+	for i, k := range []profile.Key{key("c", ""), key("c", "r17"), key("d", ""), key("d", "r28"), key("c", "r28")} {
+		list = append(list, profile.Profile{Key: k, Runs: int64(i)})
+	}
+	a := answers{"f": newBuckets(list), "new": newBuckets(nil), "late": nil}
+	for bucket, want := range map[string][]profile.Key{
+		"":    {key("c", ""), key("d", "")},
+		"r17": {key("c", ""), key("d", ""), key("c", "r17")},
+		"r28": {key("c", ""), key("d", ""), key("c", "r28"), key("d", "r28")},
+		"l3":  {key("c", ""), key("d", "")}, // never seen
+	} {
+		got := a.of("f", bucket)
+		require.True(t, got.Asked)
+		require.ElementsMatch(t, want, slices.Collect(maps.Keys(got.Found)), bucket)
+	}
+	require.True(t, a.of("new", "r17").Asked)
+	require.Empty(t, a.of("new", "r17").Found)
+	require.False(t, a.of("late", "").Asked)
+	require.False(t, a.of("never asked for", "r17").Asked)
 }

@@ -38,7 +38,7 @@ func TestUpDownUp(t *testing.T) {
 	require.Len(t, first, len(files))
 	full := tables(t, cfg)
 	require.Subset(t, full, []string{
-		"requests", "decisions", "attempts", "attempt_ends", "outcomes", "queue_samples", "sla_1h", "attempt_1h", "qwait_1h",
+		"requests", "decisions", "attempts", "attempt_ends", "outcomes", "queue_samples", "sla_1h", "attempt_1h", "qwait_1h", "sla_bucket_1h", "attempt_bucket_1h",
 		"rollup_rev", "dirty_hours", "live_1m", "v_tasks", "v_attempts", "v_sla_hit_rate", "v_queue_wait", "v_misroutes",
 		"v_rejections", "v_rescued", "v_routed_by_history", "v_pipeline_health",
 	})
@@ -91,8 +91,9 @@ func TestEveryDropHasItsCreate(t *testing.T) {
 		require.NoError(t, err)
 		up, down, ok := strings.Cut(string(data), "-- +goose Down")
 		require.True(t, ok, name)
-		require.Equal(t, strings.Count(up, "CREATE "), strings.Count(down, "DROP "), name)
-		require.Equal(t, strings.Count(up, "CREATE "), strings.Count(up, "{{ON_CLUSTER}}"), "%s: every object is made on the whole cluster", name)
+		require.Equal(t, strings.Count(up, "CREATE ")+strings.Count(up, "ADD COLUMN "), strings.Count(down, "DROP "), name)
+		require.Equal(t, strings.Count(up, "CREATE ")+strings.Count(up, "ALTER "), strings.Count(up, "{{ON_CLUSTER}}"), "%s: every object is made on the whole cluster", name)
+		require.Equal(t, strings.Count(down, "DROP TABLE")+strings.Count(down, "DROP VIEW")+strings.Count(down, "ALTER "), strings.Count(down, "{{ON_CLUSTER}}"), name)
 		require.NotContains(t, strings.ReplaceAll(up, "{{ENGINE_PREFIX}}", ""), "ENGINE = MergeTree", name)
 	}
 }

@@ -107,6 +107,7 @@ var attempts = &table[Attempt]{
 		col("memory_kill", boolean, func(r *Attempt) bool { return r.MemoryKill }),
 		col("tenant", str, func(r *Attempt) string { return r.Event.Tenant }),
 		col("fingerprint", str, func(r *Attempt) string { return r.Event.Fingerprint }),
+		col("bucket", lc, func(r *Attempt) string { return r.Event.Bucket }),
 		col("executor", lc, func(r *Attempt) string { return r.Event.Executor }),
 		col("epoch", "UInt64", func(r *Attempt) uint64 { return r.Epoch }),
 		col("external_id", str, func(r *Attempt) string { return r.Event.ExternalID }),

@@ -130,6 +130,7 @@ var decisions = &table[Decision]{
 		col("session_id", str, func(r *Decision) string { return r.Task.SessionID() }),
 		col("session_class", lc, func(r *Decision) string { return string(r.Task.SessionClass()) }),
 		col("fingerprint", str, func(r *Decision) string { return r.Event.Fingerprint }),
+		col("bucket", lc, func(r *Decision) string { return r.Event.Bucket }),
 		col("statement", lc, func(r *Decision) string { return r.Event.Statement }),
 		col("read_only", boolean, func(r *Decision) bool { return r.Event.ReadOnly }),
 		col("tables", array, func(r *Decision) []string { return list(r.Event.Tables) }),

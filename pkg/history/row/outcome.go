@@ -74,6 +74,7 @@ var outcomes = &table[Outcome]{
 		col("dataset", str, func(r *Outcome) string { return r.Event.Dataset }),
 		col("query_type", lc, func(r *Outcome) string { return r.Event.QueryType }),
 		col("fingerprint", str, func(r *Outcome) string { return r.Event.Fingerprint }),
+		col("bucket", lc, func(r *Outcome) string { return r.Event.Bucket }),
 		col("statement", lc, func(r *Outcome) string { return r.Event.Statement }),
 		col("tables", array, func(r *Outcome) []string { return list(r.Event.Tables) }),
 		col("rule", lc, func(r *Outcome) string { return r.Event.Rule }),

@@ -16,7 +16,7 @@ import (
 )
 
 // SchemaVersion is the revision of the tables' layout as this version writes it. It is part of every deduplication token.
-const SchemaVersion = 1
+const SchemaVersion = 2
 
 // Record is where an event's record lies, and when the log took it.
 type Record struct {

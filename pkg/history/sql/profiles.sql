@@ -1,10 +1,13 @@
--- What history says of the fingerprints given, per engine and cluster, in one query.
+-- What history says of the fingerprints given, per engine and cluster, in one query: all buckets of parameters together (the
+-- empty bucket), and each of those with the most runs by itself.
 --
 -- Hours up to the tail come from the rollups, at the revision that counts. The tail, the newest one to two hours, is read
 -- from the rows themselves: a memory kill that was stored a moment ago is in it, however far the rollups are behind.
 -- kill_hour and the three arrays give the successes later than the newest memory kill.
+WITH wanted AS (SELECT unhex(arrayJoin({fingerprints:Array(String)}))),
+revisions AS (SELECT hour, max(rev) AS counts FROM rollup_rev WHERE hour >= {from:DateTime('UTC')} GROUP BY hour)
 SELECT
-    fingerprint, engine, cluster,
+    fingerprint, engine, cluster, bucket,
     a.runs, a.successes, a.memory_kills, a.ok_after_kill,
     s.n, s.hits,
     a.exec_n, a.exec_sum, a.exec_q[1], a.exec_q[2],
@@ -12,7 +15,7 @@ SELECT
 FROM
 (
     SELECT
-        fingerprint, engine, cluster,
+        fingerprint, engine, cluster, bucket,
         sum(runs) AS runs, sum(successes) AS successes, sum(memory_kills) AS memory_kills,
         maxIf(hour, p.memory_kills > 0) AS kill_hour,
         if(memory_kills = 0, successes, arraySum(arrayMap(
@@ -22,15 +25,18 @@ FROM
         sum(read_n) AS read_n, sum(read_sum) AS read_sum, sum(peak_n) AS peak_n, max(peak_max) AS peak_max
     FROM
     (
-        SELECT r.hour AS hour, fingerprint, engine, cluster, runs, successes, memory_kills, ok_after_kill,
+        SELECT r.hour AS hour, fingerprint, engine, cluster, '' AS bucket, runs, successes, memory_kills, ok_after_kill,
             exec_n, exec_sum, exec_q, read_n, read_sum, peak_n, peak_max
-        FROM attempt_1h AS r FINAL
-        INNER JOIN (SELECT hour, max(rev) AS counts FROM rollup_rev WHERE hour >= {from:DateTime('UTC')} GROUP BY hour) AS v ON r.hour = v.hour
-        WHERE r.rev >= v.counts AND r.hour >= {from:DateTime('UTC')} AND r.hour < {tail:DateTime('UTC')}
-            AND fingerprint IN (SELECT unhex(arrayJoin({fingerprints:Array(String)})))
+        FROM attempt_1h AS r FINAL INNER JOIN revisions AS v ON r.hour = v.hour
+        WHERE r.rev >= v.counts AND r.hour >= {from:DateTime('UTC')} AND r.hour < {tail:DateTime('UTC')} AND fingerprint IN wanted
+        UNION ALL
+        SELECT r.hour AS hour, fingerprint, engine, cluster, toString(bucket), runs, successes, memory_kills, ok_after_kill,
+            exec_n, exec_sum, exec_q, read_n, read_sum, peak_n, peak_max
+        FROM attempt_bucket_1h AS r FINAL INNER JOIN revisions AS v ON r.hour = v.hour
+        WHERE r.rev >= v.counts AND r.hour >= {from:DateTime('UTC')} AND r.hour < {tail:DateTime('UTC')} AND fingerprint IN wanted
         UNION ALL
         SELECT
-            toStartOfHour(ended_at) AS hour, fingerprint, engine, cluster,
+            toStartOfHour(ended_at) AS hour, fingerprint, engine, cluster, arrayJoin(if(bucket = '', [''], ['', toString(bucket)])) AS each,
             count(), countIf(ok), countIf(memory_kill) AS kills,
             if(kills = 0, countIf(ok), arrayCount(t -> t > maxIf(ended_at, memory_kill), groupArrayIf(ended_at, ok))),
             countIf(ok AND exec_ms IS NOT NULL),
@@ -41,26 +47,30 @@ FROM
             countIf(peak_memory_bytes IS NOT NULL),
             maxIf(assumeNotNull(peak_memory_bytes), peak_memory_bytes IS NOT NULL)
         FROM attempt_ends FINAL
-        WHERE ended_at >= {tail:DateTime('UTC')} AND fingerprint IN (SELECT unhex(arrayJoin({fingerprints:Array(String)})))
-        GROUP BY hour, fingerprint, engine, cluster
+        WHERE ended_at >= {tail:DateTime('UTC')} AND fingerprint IN wanted
+        GROUP BY hour, fingerprint, engine, cluster, each
     ) AS p
-    GROUP BY fingerprint, engine, cluster
+    GROUP BY fingerprint, engine, cluster, bucket
 ) AS a
 FULL JOIN
 (
-    SELECT fingerprint, engine, cluster, sum(n) AS n, sum(hits) AS hits
+    SELECT fingerprint, engine, cluster, bucket, sum(n) AS n, sum(hits) AS hits
     FROM
     (
-        SELECT fingerprint, engine, cluster, n, hits
-        FROM sla_1h AS r FINAL
-        INNER JOIN (SELECT hour, max(rev) AS counts FROM rollup_rev WHERE hour >= {from:DateTime('UTC')} GROUP BY hour) AS v ON r.hour = v.hour
-        WHERE r.rev >= v.counts AND r.hour >= {from:DateTime('UTC')} AND r.hour < {tail:DateTime('UTC')}
-            AND fingerprint IN (SELECT unhex(arrayJoin({fingerprints:Array(String)})))
+        SELECT fingerprint, engine, cluster, '' AS bucket, n, hits
+        FROM sla_1h AS r FINAL INNER JOIN revisions AS v ON r.hour = v.hour
+        WHERE r.rev >= v.counts AND r.hour >= {from:DateTime('UTC')} AND r.hour < {tail:DateTime('UTC')} AND fingerprint IN wanted
         UNION ALL
-        SELECT fingerprint, engine, cluster, count(), countIf(sla_hit)
+        SELECT fingerprint, engine, cluster, toString(bucket), n, hits
+        FROM sla_bucket_1h AS r FINAL INNER JOIN revisions AS v ON r.hour = v.hour
+        WHERE r.rev >= v.counts AND r.hour >= {from:DateTime('UTC')} AND r.hour < {tail:DateTime('UTC')} AND fingerprint IN wanted
+        UNION ALL
+        SELECT fingerprint, engine, cluster, arrayJoin(if(bucket = '', [''], ['', toString(bucket)])) AS each, count(), countIf(sla_hit)
         FROM outcomes FINAL
-        WHERE finished_at >= {tail:DateTime('UTC')} AND fingerprint IN (SELECT unhex(arrayJoin({fingerprints:Array(String)})))
-        GROUP BY fingerprint, engine, cluster
+        WHERE finished_at >= {tail:DateTime('UTC')} AND fingerprint IN wanted
+        GROUP BY fingerprint, engine, cluster, each
     )
-    GROUP BY fingerprint, engine, cluster
-) AS s USING (fingerprint, engine, cluster)
+    GROUP BY fingerprint, engine, cluster, bucket
+) AS s USING (fingerprint, engine, cluster, bucket)
+ORDER BY greatest(a.runs, s.n) DESC, bucket
+LIMIT 64 BY fingerprint, engine, cluster
