@@ -22,40 +22,6 @@ type Policy struct {
 	Thresholds Thresholds
 }
 
-// Pool is one cluster that can run attempts: an entry of `engines` in the YAML.
-type Pool struct {
-	// Name is the cluster's name, and what a rule's `route` means.
-	Name string
-	// Kind is the engine: clickhouse, trino, spark, …
-	Kind     string
-	Endpoint string
-	Queue    string
-	Resource string
-
-	// MaxQueueWait removes the pool while its predicted wait is longer; zero means no limit.
-	MaxQueueWait time.Duration
-	// MaxBytesPerQuery and MaxMemoryPerQuery are hard limits; zero means unlimited.
-	MaxBytesPerQuery  int64
-	MaxMemoryPerQuery int64
-	// Spills says that the engine spills to disk instead of failing when memory runs out.
-	Spills bool
-	// Slots is how many queries run at once; zero means unknown.
-	Slots int
-	// SleepsAtZero says that the pool may have no replicas and is woken on demand, which takes about WakeTime.
-	SleepsAtZero bool
-	WakeTime     time.Duration
-	// Startup and BytesPerSecond are the prior of execution time when there is no history.
-	Startup        time.Duration
-	BytesPerSecond int64
-	// CostPerSecond weighs the pools against each other, in any one unit.
-	CostPerSecond float64
-	// ReadOnly pools take no statement that writes.
-	ReadOnly bool
-	// Dialects, Datasets and Tenants limit what the pool takes; empty means all.
-	Dialects, Datasets, Tenants []string
-	SupportsReflections         bool
-}
-
 // Action is what a rule does.
 type Action string
 
