@@ -63,7 +63,8 @@ const (
 	CancelWished Event = "cancel_wished"
 	// DeadlinePassed means that the Task's deadline has passed.
 	DeadlinePassed Event = "deadline_passed"
-	// EstimateOverran means that it takes far more than was estimated, or can't meet its SLA any more.
+	// EstimateOverran means that it takes far more than was estimated or than its resource profile gives it, or can't meet its
+	// SLA any more: Bounds tell.
 	EstimateOverran Event = "estimate_overran"
 	// Abandoned means that this process stops acting for it: the partition moves, or the process ends.
 	Abandoned Event = "abandoned"

@@ -57,7 +57,33 @@ type AttemptConfig struct {
 	LookUpTimeout time.Duration `yaml:"lookUpTimeout" doc:"How long an engine that does not answer is asked for a read of unknown fate before it is taken for gone; one that refuses connections is given a second. A write is asked for until its deadline."`
 	StopTimeout   time.Duration `yaml:"stopTimeout" doc:"How long a stop waits until the engine says that a query is gone."`
 	SeenAfter     time.Duration `yaml:"seenAfter" doc:"How long a submission goes unanswered until the engine is asked whether it runs."`
+	Overrun       OverrunConfig `yaml:"overrun"`
 	Grace         time.Duration `yaml:"grace" doc:"How long running attempts may finish when the process ends or a partition moves; after that they are left to the next owner."`
+}
+
+// OverrunConfig is when a running attempt is stopped and its Task routed to another place. Only statements that may be run again
+// are stopped, and only while another place is left for them.
+type OverrunConfig struct {
+	Every          time.Duration   `yaml:"every" doc:"How often the engine is asked for the progress of a running attempt, at first; of a long one it is asked less often, at most five times less. 0 watches nothing."`
+	EstimateFactor float64         `yaml:"estimateFactor" doc:"How many times its estimated bytes an attempt may read; 0 sets no bound. Without an estimate there is no bound either."`
+	EstimateFloor  config.ByteSize `yaml:"estimateFloor" doc:"Bytes that an attempt may read whatever was estimated."`
+	SLAFactor      float64         `yaml:"slaFactor" doc:"How many times its SLA may have passed since a Task's submission while its attempt runs; the attempt itself must have run for as long as the SLA. 0 sets no bound."`
+	Memory         bool            `yaml:"memory" doc:"Stop an attempt that takes more memory than maxMemory of its resource profile. It matters where the engine itself enforces no such limit."`
+}
+
+// Validate checks the section.
+func (c OverrunConfig) Validate() error {
+	switch {
+	case c.Every < 0 || (c.Every > 0 && c.Every < 10*time.Millisecond):
+		return config.Invalid("every", "must be 0, or at least 10ms, is %s", c.Every)
+	case c.EstimateFactor != 0 && c.EstimateFactor < 1:
+		return config.Invalid("estimateFactor", "must be 0, or at least 1, is %v", c.EstimateFactor)
+	case c.SLAFactor != 0 && c.SLAFactor < 1:
+		return config.Invalid("slaFactor", "must be 0, or at least 1, is %v", c.SLAFactor)
+	case c.EstimateFloor < 0:
+		return config.Invalid("estimateFloor", "must not be negative")
+	}
+	return nil
 }
 
 // ResultConfig is where results lie.
@@ -80,6 +106,7 @@ func Default() Config {
 			MaxAttempts: 6, MaxRetries: 2, BackoffFirst: 200 * time.Millisecond, BackoffMax: 10 * time.Second,
 			CapacityWait: 2 * time.Minute, SignalAge: 30 * time.Second, GuardLeave: 5 * time.Second, GuardSettle: time.Second,
 			LookUpTimeout: 10 * time.Second, StopTimeout: 10 * time.Second, SeenAfter: 150 * time.Millisecond, Grace: 5 * time.Second,
+			Overrun: OverrunConfig{Every: time.Second, EstimateFactor: 5, EstimateFloor: 256 * config.MiB, SLAFactor: 2, Memory: true},
 		},
 		Results: ResultConfig{Folder: "results", Inline: config.MiB, Max: 1024 * config.MiB, Keep: 24 * time.Hour, Sweep: time.Minute},
 	}

@@ -30,28 +30,43 @@ func (y *try) deliver(ctx context.Context) attempt.Event {
 		defer close(s.ended)
 		s.stored <- y.store(s, a.rows, inline)
 	})
-	select {
-	case r := <-s.stored:
-		<-s.ended
-		y.times.done = time.Now()
-		y.engine = r.stats
-		switch {
-		case r.local != nil:
-			f := failure.Of(failure.Internal, "storing the result: "+r.local.Error())
-			y.failure = &f
-			return attempt.DeliveryFailed
-		case r.err != nil:
-			return y.failed(r.err)
+	w := y.watchProgress()
+	defer w.stop()
+	for {
+		select {
+		case r := <-s.stored:
+			<-s.ended
+			return y.delivered(r)
+		case <-w.due():
+			w.ask(ctx)
+		case seen := <-w.answers:
+			if e := y.progress(ctx, w, seen); e != "" {
+				return e
+			}
+		case <-y.t.cancelled:
+			return attempt.CancelWished
+		case <-y.late.C:
+			return attempt.DeadlinePassed
+		case <-ctx.Done():
+			return attempt.Abandoned
 		}
-		y.result, y.sink = r.result, r.sink
-		return attempt.Delivered
-	case <-y.t.cancelled:
-		return attempt.CancelWished
-	case <-y.late.C:
-		return attempt.DeadlinePassed
-	case <-ctx.Done():
-		return attempt.Abandoned
 	}
+}
+
+// delivered takes how storing the rows went.
+func (y *try) delivered(r stored) attempt.Event {
+	y.times.done = time.Now()
+	y.engine = r.stats
+	switch {
+	case r.local != nil:
+		f := failure.Of(failure.Internal, "storing the result: "+r.local.Error())
+		y.failure = &f
+		return attempt.DeliveryFailed
+	case r.err != nil:
+		return y.failed(r.err)
+	}
+	y.result, y.sink = r.result, r.sink
+	return attempt.Delivered
 }
 
 // store reads the rows to their end, or to the size cap. Of a query that was let go nothing is stored, and it is read on so

@@ -34,6 +34,8 @@ type behaviour struct {
 	lose bool            // run, and lose the connection before the answer
 	then func(id string) // called when it is submitted
 	slow time.Duration
+	read int64         // bytes that its progress shows; 0 shows none
+	peak int64         // bytes of memory that its progress shows; 0 shows none
 	late time.Duration // of the first attempt the connection is lost at once, and the engine sees it only after this
 }
 
@@ -41,6 +43,7 @@ type run struct {
 	stop  chan struct{}
 	ended chan struct{}
 	since time.Time
+	stats event.Stats
 }
 
 func newServer() *server {
@@ -142,6 +145,12 @@ func (c *client) Submit(ctx context.Context, q engine.Query) (engine.Rows, error
 	}
 	b := c.script[q.SQL]
 	r := &run{stop: make(chan struct{}), ended: make(chan struct{}), since: time.Now()}
+	if b.read > 0 {
+		r.stats.ReadBytes = &b.read
+	}
+	if b.peak > 0 {
+		r.stats.PeakMemoryBytes = &b.peak
+	}
 	c.running[q.ID] = r
 	c.mu.Unlock()
 	if b.then != nil {
@@ -248,7 +257,7 @@ func (c *client) Find(_ context.Context, id string) (engine.Run, error) {
 		return engine.Run{}, refused()
 	}
 	if r := c.running[id]; r != nil {
-		return engine.Run{State: engine.RunActive, Elapsed: time.Since(r.since)}, nil
+		return engine.Run{State: engine.RunActive, Elapsed: time.Since(r.since), Stats: r.stats}, nil
 	}
 	return engine.Run{State: engine.RunUnknown}, nil
 }

@@ -12,6 +12,7 @@ type metrics struct {
 	attempts   *prometheus.CounterVec // by cluster and end
 	failures   *prometheus.CounterVec // by cluster and class
 	remedies   *prometheus.CounterVec
+	overruns   *prometheus.CounterVec // by cluster, class and whether it was stopped
 	outcomes   *prometheus.CounterVec // by status
 	submitted  *prometheus.CounterVec // by cluster
 	decisions  *prometheus.CounterVec // by what became of the record
@@ -45,6 +46,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		attempts:   counter("attempts_total", "Attempts that ended, by cluster and how.", "cluster", "state"),
 		failures:   counter("failures_total", "Failures of attempts, by cluster and class.", "cluster", "class"),
 		remedies:   counter("remedies_total", "What followed failed attempts.", "remedy"),
+		overruns:   counter("overruns_total", "Running attempts that were over their bounds, by cluster, class, and whether they were stopped or left for want of another place.", "cluster", "class", "action"),
 		outcomes:   counter("outcomes_total", "Tasks that ended here, by status.", "status"),
 		submitted:  counter("submissions_total", "Queries sent to engines.", "cluster"),
 		decisions:  counter("decisions_total", "Decision records read, by what they were.", "kind"),
@@ -60,7 +62,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		registry:   reg,
 	}
 	if reg != nil {
-		reg.MustRegister(m.attempts, m.failures, m.remedies, m.outcomes, m.submitted, m.decisions, m.claim, m.start, m.guards,
+		reg.MustRegister(m.attempts, m.failures, m.remedies, m.overruns, m.outcomes, m.submitted, m.decisions, m.claim, m.start, m.guards,
 			m.takeovers, m.leasesLost, m.missing, m.open, m.partitions, m.published)
 	}
 	return m

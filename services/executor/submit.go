@@ -73,21 +73,25 @@ func (y *try) query() engine.Query {
 	}
 }
 
-// follow waits for the first answer. An engine that takes its time is asked whether it has started.
+// follow waits for the first answer. An engine that takes its time is asked whether it has started, and then how far it is.
 func (y *try) follow(ctx context.Context) attempt.Event {
-	wait := y.p.app.cfg.Attempts.SeenAfter
-	look := time.NewTimer(wait)
-	defer look.Stop()
+	var w *watcher
+	if y.state == attempt.Running {
+		w = y.watchProgress()
+	} else {
+		w = y.watch(y.p.app.cfg.Attempts.SeenAfter, mostUnseen)
+	}
+	defer w.stop()
 	for {
 		select {
 		case a := <-y.running.answered:
 			return y.answered(ctx, a)
-		case <-look.C:
-			if e := y.look(ctx); e != "" {
+		case <-w.due():
+			w.ask(ctx)
+		case s := <-w.answers:
+			if e := y.progress(ctx, w, s); e != "" {
 				return e
 			}
-			wait = min(2*wait, 5*time.Second)
-			look.Reset(wait)
 		case <-y.t.cancelled:
 			return attempt.CancelWished
 		case <-y.late.C:
@@ -98,24 +102,8 @@ func (y *try) follow(ctx context.Context) attempt.Event {
 	}
 }
 
-// look asks the engine whether a submission that has no answer yet has started.
-func (y *try) look(ctx context.Context) attempt.Event {
-	if y.state == attempt.Running {
-		return ""
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	run, err := y.cluster.engine.Find(ctx, y.id)
-	if err != nil || run.State != engine.RunActive {
-		return "" // its answer will say more
-	}
-	if run.Elapsed > 0 {
-		if started := time.Now().Add(-run.Elapsed); started.After(y.times.started) {
-			y.times.started = started
-		}
-	}
-	return attempt.EngineStarted
-}
+// mostUnseen is the longest between two questions whether a submission has started.
+const mostUnseen = 5 * time.Second
 
 // answered takes the engine's first answer, or its refusal.
 func (y *try) answered(ctx context.Context, a answer) attempt.Event {
