@@ -49,7 +49,7 @@ func Load(file string, text []byte) (*Policy, error) {
 	r := &reader{file: file}
 	p := defaults()
 	sum := sha256.Sum256(text)
-	p.Hash = hex.EncodeToString(sum[:8])
+	p.Hash, p.Source = hex.EncodeToString(sum[:8]), string(text)
 	if len(tree.Docs) != 1 || tree.Docs[0].Body == nil {
 		return nil, FaultList{{File: file, Line: 1, Column: 1, Path: "$", Message: "the policy must be one YAML document that is not empty"}}
 	}
@@ -68,9 +68,9 @@ func Load(file string, text []byte) (*Policy, error) {
 		case "budgets":
 			p.Budgets = r.budgets(f)
 		case "defaults":
-			r.defaults(f, &p.Defaults)
+			readOptions(r, f, "the defaults", defaultOptions, &p.Defaults)
 		case "thresholds":
-			r.thresholds(f, &p.Thresholds)
+			readOptions(r, f, "the thresholds", thresholdOptions, &p.Thresholds)
 		default:
 			r.fault(f.keyNode, f.path, "unknown key; known are engines, rules, budgets, defaults, thresholds")
 		}

@@ -12,8 +12,9 @@ import (
 
 // Policy is a compiled routing policy. It is immutable: a reload makes a new one.
 type Policy struct {
-	// Hash identifies the policy's text; every decision carries it.
+	// Hash identifies the policy's text, which is Source; every decision carries it.
 	Hash     string
+	Source   string
 	Pools    []Pool
 	Rules    []Rule
 	Budgets  Budgets

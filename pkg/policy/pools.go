@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"time"
@@ -40,73 +41,48 @@ type Pool struct {
 	SupportsReflections         bool
 }
 
-var poolName = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
+// poolPattern keeps the names of pools fit for names of facts, topics' keys and file names.
+const poolPattern = `^[a-z][a-z0-9_-]*$`
+
+var poolName = regexp.MustCompile(poolPattern)
+
+var poolOptions = []option[Pool]{
+	textOption("kind", "The engine: clickhouse, trino, spark, doris, …", func(p *Pool) *string { return &p.Kind }).must(),
+	textOption("endpoint", "Where the engine listens; for people and other programs, the router does not connect.", func(p *Pool) *string { return &p.Endpoint }),
+	textOption("queue", "The queue inside the engine.", func(p *Pool) *string { return &p.Queue }).withDefault("default"),
+	textOption("resource", "The resource profile to ask for.", func(p *Pool) *string { return &p.Resource }).withDefault("default"),
+	spanOption("max_queue_wait_ms", "The pool is out while its predicted wait is longer; 0 is no limit.", func(p *Pool) *time.Duration { return &p.MaxQueueWait }),
+	sizeOption("max_bytes_per_query", "The most that a query may scan there.", func(p *Pool) *int64 { return &p.MaxBytesPerQuery }).withDefault("unlimited"),
+	sizeOption("max_memory_per_query", "The memory at which the engine ends a query.", func(p *Pool) *int64 { return &p.MaxMemoryPerQuery }).withDefault("unlimited"),
+	truthOption("spills", "The engine spills to disk instead of failing when memory runs out.", func(p *Pool) *bool { return &p.Spills }).withDefault("false"),
+	countOption("slots", "How many queries run at once; unknown when it is left out.", 1, 1e6, func(p *Pool) *int { return &p.Slots }),
+	truthOption("sleeps_at_zero", "The pool may have no replicas and is woken on demand.", func(p *Pool) *bool { return &p.SleepsAtZero }).withDefault("false"),
+	spanOption("wake_ms", "How long waking takes when nothing has measured it.", func(p *Pool) *time.Duration { return &p.WakeTime }),
+	spanOption("startup_ms", "Fixed time of every query, when there is no history.", func(p *Pool) *time.Duration { return &p.Startup }),
+	sizeOption("bytes_per_second", "How fast it scans, when there is no history.", func(p *Pool) *int64 { return &p.BytesPerSecond }),
+	numberOption("cost_per_second", "What a second costs, in any one unit for all pools.", 0, 1e9, func(p *Pool) *float64 { return &p.CostPerSecond }).withDefault("1"),
+	truthOption("read_only", "The pool takes no statement that writes.", func(p *Pool) *bool { return &p.ReadOnly }).withDefault("false"),
+	truthOption("supports_reflections", "The engine can answer from materialised aggregates.", func(p *Pool) *bool { return &p.SupportsReflections }).withDefault("false"),
+	wordsOption("dialects", "The dialects it takes; all when it is left out.", func(p *Pool) *[]string { return &p.Dialects }),
+	wordsOption("datasets", "The data sets it can read; all when it is left out.", func(p *Pool) *[]string { return &p.Datasets }),
+	wordsOption("tenants", "The tenants that may use it; all when it is left out.", func(p *Pool) *[]string { return &p.Tenants }),
+}
 
 func (r *reader) pools(section field) []Pool {
 	var out []Pool
 	for _, f := range r.mapping(section.path, section.value) {
-		p := Pool{Name: f.key, Queue: "default", CostPerSecond: 1}
+		p := Pool{Name: f.key, Queue: "default", Resource: "default", CostPerSecond: 1}
 		if !poolName.MatchString(p.Name) {
 			r.fault(f.keyNode, f.path, "a pool's name must be lower-case letters, digits, _ and -")
 		}
 		if slices.Contains([]string{"reject", "auto"}, p.Name) {
-			r.fault(f.keyNode, f.path, "this name is taken: rules use it")
+			r.fault(f.keyNode, f.path, fmt.Sprintf("the name %q is taken: rules use it", p.Name))
 		}
-		for _, o := range r.mapping(f.path, f.value) {
-			r.poolOption(o, &p)
-		}
+		readOptions(r, f, "an engine", poolOptions, &p)
 		if p.Kind == "" {
 			r.fault(f.keyNode, f.path, "`kind` is missing: say which engine it is, e.g. kind: clickhouse")
-		}
-		if p.Resource == "" {
-			p.Resource = "default"
 		}
 		out = append(out, p)
 	}
 	return out
-}
-
-func (r *reader) poolOption(o field, p *Pool) {
-	switch o.key {
-	case "kind":
-		p.Kind = r.text(o)
-	case "endpoint":
-		p.Endpoint = r.text(o)
-	case "queue":
-		p.Queue = r.text(o)
-	case "resource":
-		p.Resource = r.text(o)
-	case "max_queue_wait_ms":
-		p.MaxQueueWait = r.span(o)
-	case "max_bytes_per_query":
-		p.MaxBytesPerQuery = r.size(o)
-	case "max_memory_per_query":
-		p.MaxMemoryPerQuery = r.size(o)
-	case "spills":
-		p.Spills = r.truth(o)
-	case "slots":
-		p.Slots = int(r.within(o, 1, 1e6))
-	case "sleeps_at_zero":
-		p.SleepsAtZero = r.truth(o)
-	case "wake_ms":
-		p.WakeTime = r.span(o)
-	case "startup_ms":
-		p.Startup = r.span(o)
-	case "bytes_per_second":
-		p.BytesPerSecond = r.size(o)
-	case "cost_per_second":
-		p.CostPerSecond = r.within(o, 0, 1e9)
-	case "read_only":
-		p.ReadOnly = r.truth(o)
-	case "supports_reflections":
-		p.SupportsReflections = r.truth(o)
-	case "dialects":
-		p.Dialects = r.words(o)
-	case "datasets":
-		p.Datasets = r.words(o)
-	case "tenants":
-		p.Tenants = r.words(o)
-	default:
-		r.fault(o.keyNode, o.path, "unknown key of an engine")
-	}
 }

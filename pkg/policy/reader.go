@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -156,12 +157,37 @@ func (r *reader) size(f field) int64 {
 	return int64(n)
 }
 
-// span reads a duration: a number of milliseconds when the key ends in _ms, of seconds when it ends in _seconds.
-func (r *reader) span(f field) time.Duration {
-	unit := time.Second
-	if strings.HasSuffix(f.key, "_ms") {
-		unit = time.Millisecond
+// maxSpan is the longest duration that a policy may name.
+const maxSpan = float64(366 * 24 * time.Hour)
+
+// unitOf is the unit of a duration: milliseconds when the key ends in _ms, else seconds.
+func unitOf(key string) time.Duration {
+	if strings.HasSuffix(key, "_ms") {
+		return time.Millisecond
 	}
-	const day = float64(24 * time.Hour)
-	return time.Duration(r.within(f, 0, 366*day/float64(unit)) * float64(unit))
+	return time.Second
+}
+
+// span reads a duration in the unit that its key names.
+func (r *reader) span(f field) time.Duration {
+	unit := float64(unitOf(f.key))
+	return time.Duration(r.within(f, 0, maxSpan/unit) * unit)
+}
+
+// whole reads a whole number within a range.
+func (r *reader) whole(f field, low, high int64) int64 {
+	n := r.within(f, float64(low), float64(high))
+	if n != math.Trunc(n) {
+		r.fault(f.value, f.path, fmt.Sprintf("must be a whole number, is %g", n))
+	}
+	return int64(n)
+}
+
+// choice reads one of some words.
+func (r *reader) choice(f field, words []string) string {
+	s := r.text(f)
+	if !slices.Contains(words, s) {
+		r.fault(f.value, f.path, fmt.Sprintf("%q is none of %s", s, strings.Join(words, ", ")))
+	}
+	return s
 }

@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/pointsman/pointsman/pkg/budget"
+	"time"
 )
 
 func (r *reader) rules(section field, pools []Pool) []Rule {
@@ -112,70 +111,16 @@ func (r *reader) test(t field, pools []string) Test {
 	}
 }
 
-func (r *reader) budgets(section field) Budgets {
-	var out Budgets
-	for _, f := range r.mapping(section.path, section.value) {
-		switch f.key {
-		case "agent_session":
-			b := &budget.Limits{}
-			for _, o := range r.mapping(f.path, f.value) {
-				switch o.key {
-				case "max_queries":
-					b.MaxQueries = int64(r.within(o, 1, 1e12))
-				case "max_bytes":
-					b.MaxBytes = r.size(o)
-				case "max_wall_ms":
-					b.MaxWall = r.span(o)
-				default:
-					r.fault(o.keyNode, o.path, "unknown key of a session budget")
-				}
-			}
-			out.AgentSession = b
-		case "batch_principal":
-			for _, o := range r.mapping(f.path, f.value) {
-				if o.key != "max_concurrent" {
-					r.fault(o.keyNode, o.path, "unknown key of a batch principal's budget")
-					continue
-				}
-				out.BatchMaxConcurrent = int(r.within(o, 1, 1e6))
-			}
-		default:
-			r.fault(f.keyNode, f.path, "unknown budget; known are agent_session and batch_principal")
-		}
-	}
-	return out
+var defaultOptions = []option[Defaults]{
+	spanOption("sla_seconds", "The SLA of a request that states none.", func(d *Defaults) *time.Duration { return &d.SLA }).withDefault("30"),
+	spanOption("timeout_seconds", "The timeout of a request that states none.", func(d *Defaults) *time.Duration { return &d.Timeout }).withDefault("600"),
+	spanOption("signal_max_age_seconds", "How old a signal may be before it counts as stale.", func(d *Defaults) *time.Duration { return &d.SignalMaxAge }).withDefault("10"),
 }
 
-func (r *reader) defaults(section field, d *Defaults) {
-	for _, f := range r.mapping(section.path, section.value) {
-		switch f.key {
-		case "sla_seconds":
-			d.SLA = r.span(f)
-		case "timeout_seconds":
-			d.Timeout = r.span(f)
-		case "signal_max_age_seconds":
-			d.SignalMaxAge = r.span(f)
-		default:
-			r.fault(f.keyNode, f.path, "unknown default; known are sla_seconds, timeout_seconds, signal_max_age_seconds")
-		}
-	}
-}
-
-func (r *reader) thresholds(section field, t *Thresholds) {
-	for _, f := range r.mapping(section.path, section.value) {
-		switch f.key {
-		case "heavy_bytes":
-			t.HeavyBytes = r.size(f)
-		case "heavy_join_tables":
-			t.HeavyJoinTables = int64(r.within(f, 1, 1000))
-		case "sla_target":
-			t.SLATarget = r.within(f, 0.01, 0.999)
-		case "history_min_runs":
-			t.HistoryMinRuns = int64(r.within(f, 1, 1e6))
-		case "memory_kill_forgiven_after":
-			t.MemoryKillForgivenAfter = int64(r.within(f, 1, 1e6))
-		default:
-			r.fault(f.keyNode, f.path, "unknown threshold")
-		}
-	}
+var thresholdOptions = []option[Thresholds]{
+	sizeOption("heavy_bytes", "The scan from which a query is heavy.", func(t *Thresholds) *int64 { return &t.HeavyBytes }).withDefault("500 GB"),
+	countOption("heavy_join_tables", "The number of joined tables above which a query is heavy.", 1, 1000, func(t *Thresholds) *int64 { return &t.HeavyJoinTables }).withDefault("4"),
+	numberOption("sla_target", "The probability of an SLA hit that is good enough.", 0.01, 0.999, func(t *Thresholds) *float64 { return &t.SLATarget }).withDefault("0.9"),
+	countOption("history_min_runs", "The sample size from which a fingerprint's own history leads.", 1, 1e6, func(t *Thresholds) *int64 { return &t.HistoryMinRuns }).withDefault("3"),
+	countOption("memory_kill_forgiven_after", "How many later successes outweigh a memory kill.", 1, 1e6, func(t *Thresholds) *int64 { return &t.MemoryKillForgivenAfter }).withDefault("3"),
 }

@@ -13,6 +13,9 @@ var sizeUnits = map[string]float64{
 	"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40, "pib": 1 << 50,
 }
 
+// sizePattern is what parseSize reads, for the JSON Schema.
+const sizePattern = `^ *[0-9]+(\.[0-9]+)? *([kKmMgGtTpP]?[bB]|[kKmMgGtTpP][iI][bB])? *$`
+
 // parseSize reads `50 GB`, `1.5TiB` or a plain number of bytes. GB is 10^9, GiB 2^30.
 func parseSize(s string) (int64, error) {
 	s = strings.TrimSpace(s)

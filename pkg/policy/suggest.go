@@ -1,0 +1,53 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+)
+
+// suggest ends a message about an unknown name: with the known one it is a slip of, or with all that are known when there are
+// few of them.
+func suggest(name string, known []string) string {
+	best, least := "", max(2, len(name)/3)+1
+	for _, k := range known {
+		if d := distance(strings.ToLower(name), k, least); d < least {
+			best, least = k, d
+		}
+	}
+	switch {
+	case best != "":
+		return "; did you mean " + best + "?"
+	case len(known) > 0 && len(known) <= 12:
+		sorted := slices.Clone(known)
+		slices.Sort(sorted)
+		return "; known are " + strings.Join(sorted, ", ")
+	default:
+		return ""
+	}
+}
+
+// distance is the number of letters to add, drop, change or swap with a neighbour, most at most.
+func distance(a, b string, most int) int {
+	if len(a)-len(b) >= most || len(b)-len(a) >= most {
+		return most
+	}
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := range len(a) {
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+cost)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return min(last[len(b)], most)
+}
