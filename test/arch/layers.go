@@ -53,6 +53,7 @@ var trees = []struct {
 	layer Layer
 }{
 	{"pkg/engine/*", Adapter}, // each engine is a tree of its own
+	{"pkg/engine/wire", Platform},
 	{"pkg/history", Adapter},
 	{"pkg/stream", Adapter},
 	{"pkg/catalog", Adapter},
