@@ -19,6 +19,9 @@ func (f *Fold) Forget(before time.Time) int {
 		delete(f.tasks, id)
 		n++
 	}
+	if f.state != nil {
+		n += f.state.Forget(before)
+	}
 	return n
 }
 
@@ -28,10 +31,15 @@ func (f *Fold) Forget(before time.Time) int {
 // A Task that has ended counts until its deadline, however long that is: before it, nothing but the record of the end keeps a repeated
 // decision from being claimed and run again. So the longest timeout in use says how much of the log a take-over reads.
 func (f *Fold) Checkpoint() Anchor {
-	c := Anchor{Offset: f.next, Epoch: f.epoch, Owner: f.owner, Inferred: f.inferred && !f.proven}
+	c := f.here(f.next)
 	for _, t := range f.tasks {
 		if t.first.Offset < c.Offset {
 			c = t.first
+		}
+	}
+	if f.state != nil {
+		if a, ok := f.state.Oldest(); ok && a.Offset < c.Offset {
+			c = a
 		}
 	}
 	return c

@@ -32,7 +32,22 @@ type Fold struct {
 	keys  map[string]*attempt
 
 	payloadLimit int
+	state        State
 }
+
+// State is what a fold keeps besides attempts: records of further kinds, such as the reservations of budgets. The fold asks it
+// only about records whose lease stands, so that it shares all rules about leases and has none of its own.
+type State interface {
+	// Apply folds a record in. here is the position from which a fold would read this record again.
+	Apply(r Record, m Mark, here Anchor) Verdict
+	// Forget drops what no record behind the given moment of the broker's clock can depend on, and returns how many.
+	Forget(before time.Time) int
+	// Oldest returns the oldest position that a new fold must start from to hold the same state. ok is false if there is none.
+	Oldest() (a Anchor, ok bool)
+}
+
+// WithState makes the fold hand records of kinds that are not an attempt's to a state.
+func WithState(s State) Option { return func(f *Fold) { f.state = s } }
 
 // Option changes how a Fold keeps its state.
 type Option func(*Fold)
@@ -89,9 +104,16 @@ func (f *Fold) Apply(offset int64, at time.Time, r Record) Verdict {
 		return f.submitted(r, m)
 	case KindEnd:
 		return f.end(r, m)
-	default:
-		return refuse(ReasonUnknownKind)
 	}
+	if f.state != nil {
+		return f.state.Apply(r, m, f.here(offset))
+	}
+	return refuse(ReasonUnknownKind)
+}
+
+// here is the position of a record under the present lease.
+func (f *Fold) here(offset int64) Anchor {
+	return Anchor{Offset: offset, Epoch: f.epoch, Owner: f.owner, Inferred: f.inferred && !f.proven}
 }
 
 // Skip steps over a value that is not a record, so that one bad write can't stop a partition.
@@ -191,7 +213,7 @@ func (f *Fold) standing(r Record) Verdict {
 func (f *Fold) attempt(r Record, m Mark) *attempt {
 	t := f.tasks[r.TaskID]
 	if t == nil {
-		t = &task{id: r.TaskID, first: Anchor{Offset: m.Offset, Epoch: f.epoch, Owner: f.owner, Inferred: f.inferred && !f.proven}}
+		t = &task{id: r.TaskID, first: f.here(m.Offset)}
 		f.tasks[r.TaskID] = t
 	}
 	if r.Deadline.After(t.deadline) {

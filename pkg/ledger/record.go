@@ -110,7 +110,7 @@ var (
 	errNoDeadline = errors.New("no deadline")
 )
 
-// validate holds what every record needs to be folded. A claim or an end without a deadline would either be kept for ever or
+// validate holds what a record needs to be folded. A claim or an end without a deadline would either be kept for ever or
 // forgotten at once; neither is a choice to make silently.
 func (r Record) validate() error {
 	switch {
@@ -120,11 +120,11 @@ func (r Record) validate() error {
 		return errNoEpoch
 	case r.Key == "":
 		return errNoKey
-	case r.Kind == KindLease:
-		return nil
+	case r.Kind != KindClaim && r.Kind != KindSubmitted && r.Kind != KindEnd:
+		return nil // what else a kind needs is for its State to say
 	case r.TaskID == "":
 		return errNoTask
-	case (r.Kind == KindClaim || r.Kind == KindEnd) && r.Deadline.IsZero():
+	case r.Kind != KindSubmitted && r.Deadline.IsZero():
 		return errNoDeadline
 	}
 	return nil

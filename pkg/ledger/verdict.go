@@ -38,5 +38,11 @@ func (v Verdict) Lost() bool {
 	}
 }
 
+// Accept is the verdict of a State on a record that stands.
+func Accept() Verdict { return accept() }
+
+// Refuse is the verdict of a State on a record that changes nothing.
+func Refuse(reason Reason) Verdict { return refuse(reason) }
+
 func accept() Verdict              { return Verdict{Accepted: true, Reason: ReasonAccepted} }
 func refuse(reason Reason) Verdict { return Verdict{Reason: reason} }

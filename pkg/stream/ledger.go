@@ -30,6 +30,10 @@ type LedgerConfig struct {
 	PayloadLimit    int           // bytes of a payload kept in memory; a longer one is read again when it is asked for
 	CheckpointEvery time.Duration // how often what is over is forgotten and the start for the next owner committed
 	Slack           time.Duration // how far clocks of brokers and processes may be apart when Tasks are forgotten
+
+	// State folds records of other kinds than an attempt's, nil if there are none. It is used under the Ledger's lock alone:
+	// look at it in View.
+	State ledger.State
 }
 
 // DefaultLedgerConfig returns the settings for a partition of the executor's ledger.
@@ -143,47 +147,83 @@ func (l *Ledger) BrokerNow() time.Time {
 // An error leaves open whether the record is or will be in the log. A claim can then be written again; before another end is written
 // for the same attempt, nothing is wrong either: the first one counts, and Task says what it was.
 func (l *Ledger) Write(ctx context.Context, r ledger.Record) (Entry, error) {
-	r.Epoch, r.Owner, r.Seq = l.epoch, l.lc.Owner, l.seq.Add(1)
-	back := make(chan Entry, 1)
-	l.mu.Lock()
-	if l.lostErr != nil {
-		defer l.mu.Unlock()
-		return Entry{}, l.lostErr
-	}
-	l.waiting[r.Seq] = back
-	l.mu.Unlock()
-	defer func() {
-		l.mu.Lock()
-		delete(l.waiting, r.Seq)
-		l.mu.Unlock()
-	}()
-	began := time.Now()
-	failed, err := l.append(ctx, r)
+	entries, err := l.WriteAll(ctx, []ledger.Record{r})
 	if err != nil {
 		return Entry{}, err
 	}
+	return entries[0], nil
+}
+
+// WriteAll is Write for several records, in their order, with one wait for all of them. With an error nothing is known of any.
+func (l *Ledger) WriteAll(ctx context.Context, recs []ledger.Record) ([]Entry, error) {
+	writes := make([]write, len(recs))
+	l.mu.Lock()
+	if l.lostErr != nil {
+		defer l.mu.Unlock()
+		return nil, l.lostErr
+	}
+	for i, r := range recs {
+		r.Epoch, r.Owner, r.Seq = l.epoch, l.lc.Owner, l.seq.Add(1)
+		writes[i] = write{r: r, back: make(chan Entry, 1)}
+		l.waiting[r.Seq] = writes[i].back
+	}
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for _, w := range writes {
+			delete(l.waiting, w.r.Seq)
+		}
+	}()
+	began := time.Now()
+	for i := range writes {
+		var err error
+		if writes[i].failed, err = l.append(ctx, writes[i].r); err != nil {
+			return nil, err
+		}
+	}
+	entries := make([]Entry, len(recs))
+	for i, w := range writes {
+		e, err := l.readBack(ctx, w)
+		if err != nil {
+			return nil, err
+		}
+		l.m.readBack.WithLabelValues(l.lc.Topic, string(w.r.Kind)).Observe(time.Since(began).Seconds())
+		if !e.Verdict.Accepted {
+			l.m.void.WithLabelValues(l.lc.Topic, string(e.Verdict.Reason)).Inc()
+		}
+		entries[i] = e
+	}
+	return entries, nil
+}
+
+// write is a record on its way.
+type write struct {
+	r      ledger.Record
+	back   chan Entry // it was read back
+	failed chan error // the broker's answer
+}
+
+func (l *Ledger) readBack(ctx context.Context, w write) (Entry, error) {
+	failed := w.failed
 	for {
 		select {
-		case e := <-back:
-			l.m.readBack.WithLabelValues(l.lc.Topic, string(r.Kind)).Observe(time.Since(began).Seconds())
-			if !e.Verdict.Accepted {
-				l.m.void.WithLabelValues(l.lc.Topic, string(e.Verdict.Reason)).Inc()
-			}
+		case e := <-w.back:
 			return e, nil
 		case err := <-failed:
 			if err != nil {
-				return Entry{}, fmt.Errorf("writing %s of %s: %w", r.Kind, r.Key, err)
+				return Entry{}, fmt.Errorf("writing %s of %s: %w", w.r.Kind, w.r.Key, err)
 			}
 			failed = nil // acknowledged; only the read-back is missing
 		case <-l.lost:
 			select {
-			case e := <-back: // it was read before the newer lease
+			case e := <-w.back: // it was read before the newer lease
 				return e, nil
 			default:
 				return Entry{}, l.Err()
 			}
 		case <-ctx.Done():
-			return Entry{}, fmt.Errorf("writing %s of %s: %w: %w", r.Kind, r.Key, ErrUnconfirmed, context.Cause(ctx))
+			return Entry{}, fmt.Errorf("writing %s of %s: %w: %w", w.r.Kind, w.r.Key, ErrUnconfirmed, context.Cause(ctx))
 		}
 	}
 }

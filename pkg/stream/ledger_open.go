@@ -67,7 +67,7 @@ func (l *Ledger) take(ctx context.Context) error {
 		return err
 	}
 	l.start = anchor
-	l.fold = ledger.NewFold(anchor, ledger.WithPayloadLimit(l.lc.PayloadLimit))
+	l.fold = ledger.NewFold(anchor, ledger.WithPayloadLimit(l.lc.PayloadLimit), ledger.WithState(l.lc.State))
 	l.client.AddConsumePartitions(map[string]map[int32]kgo.Offset{l.topic: {l.lc.Partition: kgo.NewOffset().At(anchor.Offset)}})
 	if err := l.readUntil(ctx, func() bool { return l.fold.Next() >= end }); err != nil {
 		return err
