@@ -58,7 +58,7 @@ type AttemptConfig struct {
 	StopTimeout   time.Duration `yaml:"stopTimeout" doc:"How long a stop waits until the engine says that a query is gone."`
 	SeenAfter     time.Duration `yaml:"seenAfter" doc:"How long a submission goes unanswered until the engine is asked whether it runs."`
 	Overrun       OverrunConfig `yaml:"overrun"`
-	Grace         time.Duration `yaml:"grace" doc:"How long running attempts may finish when the process ends or a partition moves; after that they are left to the next owner."`
+	Grace         time.Duration `yaml:"grace" doc:"How long running attempts may finish when the process ends or a partition moves; after that they are left to the next owner: reads are stopped at the engine and run again, writes go on."`
 }
 
 // OverrunConfig is when a running attempt is stopped and its Task routed to another place. Only statements that may be run again

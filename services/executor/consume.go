@@ -231,7 +231,7 @@ func (p *partition) leave() {
 }
 
 // Close gives the partition back. Attempts that run may finish within the grace, since the lease still holds; what is left then
-// is the next owner's. Nothing is killed and nothing ended here: a shutdown uses no attempt up.
+// is the next owner's. Nothing is ended here: a shutdown uses no attempt up. Reads are stopped at the engine, writes go on.
 func (p *partition) Close() {
 	p.mu.Lock()
 	p.draining = true

@@ -31,7 +31,7 @@ func (y *try) awaitGuard(ctx context.Context) {
 func (y *try) lookUp(ctx context.Context) attempt.Event {
 	if y.running != nil { // our own connection broke: nothing more comes from it
 		y.settled = y.settles(time.Now())
-		y.letGo()
+		y.letGo(nil)
 		y.running = nil
 	}
 	if y.failure == nil {

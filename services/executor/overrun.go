@@ -8,7 +8,6 @@ import (
 	"github.com/pointsman/pointsman/pkg/engine"
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/failure"
-	"github.com/pointsman/pointsman/pkg/route"
 	"github.com/pointsman/pointsman/pkg/telemetry"
 )
 
@@ -17,6 +16,9 @@ const (
 	overrunStopped = "stopped"
 	overrunLeft    = "left"
 )
+
+// scanBytes is the name under which a decision carries the estimate of the bytes to be read.
+const scanBytes = "scanBytes"
 
 // bounds are what the attempt may take before it is stopped in favour of another place. Only what may run again is bounded.
 func (y *try) bounds() attempt.Bounds {
@@ -28,7 +30,7 @@ func (y *try) bounds() attempt.Bounds {
 	if task := y.t.first.Task; c.SLAFactor > 0 && task.SubmittedAt != nil {
 		b.SLA, b.Factor = task.SLA(0), c.SLAFactor
 	}
-	if bytes, known := y.t.current.Estimates[route.ScanBytes].Get(); known && bytes > 0 {
+	if bytes, known := y.t.current.Estimates[scanBytes].Get(); known && bytes > 0 {
 		b.EstimatedBytes = int64(bytes)
 		if c.EstimateFactor > 0 {
 			b.ReadBytes = max(int64(bytes*c.EstimateFactor), int64(c.EstimateFloor))

@@ -8,7 +8,6 @@ import (
 
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/failure"
-	"github.com/pointsman/pointsman/pkg/route"
 	"github.com/pointsman/pointsman/pkg/signal"
 	"github.com/pointsman/pointsman/services/executor"
 )
@@ -19,7 +18,7 @@ func watchClosely(c *executor.Config) {
 
 func estimating(bytes float64) func(*event.RouteDecision) {
 	return func(d *event.RouteDecision) {
-		d.Estimates = map[string]signal.Value{route.ScanBytes: signal.Of(bytes, signal.Bytes, "catalog", time.Now())}
+		d.Estimates = map[string]signal.Value{"scanBytes": signal.Of(bytes, signal.Bytes, "catalog", time.Now())}
 	}
 }
 
@@ -91,7 +90,7 @@ func TestWhatIsNotStopped(t *testing.T) {
 		{"without an estimate", behaviour{read: 1 << 40}, nil, nil},
 		{"a stale estimate", behaviour{read: 1 << 40}, []func(*event.RouteDecision){func(d *event.RouteDecision) {
 			old := signal.Of(100, signal.Bytes, "catalog", time.Now().Add(-time.Hour)).Aged(time.Now(), time.Minute)
-			d.Estimates = map[string]signal.Value{route.ScanBytes: old}
+			d.Estimates = map[string]signal.Value{"scanBytes": old}
 		}}, nil},
 		{"progress unknown", behaviour{}, []func(*event.RouteDecision){estimating(100)}, nil},
 		{"within the factor", behaviour{read: 500}, []func(*event.RouteDecision){estimating(100)}, nil},

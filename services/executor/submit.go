@@ -186,11 +186,17 @@ func (y *try) stopEngine(ctx context.Context) {
 	y.log.WarnContext(ctx, "a query of an earlier owner could not be stopped")
 }
 
-// letGo leaves the query to the engine and to the next owner. Its rows are read and dropped, so that it is not held up.
-func (y *try) letGo() {
+// letGo leaves the attempt to its next owner. Nobody but this connection can have the result of a read, so one that runs past the
+// grace of a shutdown is stopped at the engine: the next owner finds nothing and runs it again, and no attempt is used up. A
+// write goes on, and so does what another owner has taken already, which looks for itself. Their rows are read and dropped, so
+// that they are not held up.
+func (y *try) letGo(why error) {
 	s := y.running
 	if s == nil || s.letGo.Swap(true) {
 		return
+	}
+	if errors.Is(why, errReleased) && y.t.current.ReadOnly {
+		s.stop(why)
 	}
 	y.drain()
 }

@@ -100,7 +100,7 @@ func (y *try) drive(ctx context.Context, e attempt.Event) (step, error) {
 	ctx, span := y.p.app.tracer.Start(ctx, "attempt")
 	span.SetAttributes(attribute.String("pointsman.attempt", y.id), attribute.String("pointsman.cluster", y.target.Cluster))
 	defer span.End()
-	defer y.release()
+	defer func() { y.release(context.Cause(ctx)) }()
 	for {
 		tr, err := attempt.Apply(y.state, e)
 		if err != nil {
@@ -161,7 +161,7 @@ func (y *try) do(ctx context.Context, effect attempt.Effect) (attempt.Event, err
 	case attempt.WriteEnd:
 		return "", y.writeEnd(ctx)
 	case attempt.LetGo:
-		y.letGo()
+		y.letGo(context.Cause(ctx))
 		return "", errLetGo
 	default:
 		return "", fmt.Errorf("nobody knows how to do %q", effect)
@@ -170,7 +170,7 @@ func (y *try) do(ctx context.Context, effect attempt.Effect) (attempt.Event, err
 }
 
 // release gives back what an attempt holds, on every way out.
-func (y *try) release() {
+func (y *try) release(why error) {
 	y.late.Stop()
 	y.freeSlot()
 	if y.active {
@@ -178,7 +178,7 @@ func (y *try) release() {
 		y.p.leave()
 	}
 	if y.running != nil && !y.running.done() {
-		y.letGo() // only after an error: every end of the table has stopped it
+		y.letGo(why) // only after an error: every end of the table has stopped it
 	}
 }
 

@@ -95,28 +95,37 @@ func TestShutdownFinishesWhatIsShort(t *testing.T) {
 	require.Equal(t, map[string]int{"t1/1": 1}, b.servers[interactive].counts())
 }
 
-// TestShutdownUsesNoAttemptUp leaves what is long to the next owner: it is neither killed nor ended by the shutdown.
+// TestShutdownUsesNoAttemptUp leaves what is long to the next owner: a read is stopped at the engine, a write goes on, and
+// neither is ended.
 func TestShutdownUsesNoAttemptUp(t *testing.T) {
 	b := newBench(t, 1)
-	b.config = func(c *executor.Config) { c.Engines[0].Slots = 1 }
+	b.config = func(c *executor.Config) { c.Engines[0].Slots = 2 }
 	hold := make(chan struct{})
 	b.servers[interactive].on("LONG", behaviour{hold: hold, rows: 1})
+	b.servers[interactive].on("INSERT", behaviour{hold: hold, rows: 1})
 	b.servers[interactive].on("SELECT", behaviour{rows: 1})
 	a := b.start()
-	b.decide(b.route("t1", "LONG"))
+	b.decide(b.route("t1", "LONG"), b.route("w1", "INSERT", func(d *event.RouteDecision) { d.ReadOnly = false }))
 	b.change("t1/1", "running")
+	b.change("w1/1", "running")
 	b.decide(b.route("waits", "SELECT"))
 	b.change("waits/1", "awaiting_slot")
 	a.end()
 	require.Empty(t, b.outcomes())
-	require.False(t, b.servers[interactive].wasKilled("t1/1"))
-	require.NotContains(t, b.states("t1/1"), "cancelled")
+	require.True(t, b.servers[interactive].wasKilled("t1/1"), "nobody else can have its result")
+	require.False(t, b.servers[interactive].active("t1/1"))
+	require.False(t, b.servers[interactive].wasKilled("w1/1"), "a write is not stopped halfway")
+	require.Equal(t, []string{"awaiting_slot", "claimed", "submitting", "running"}, b.states("t1/1"), "and it has not ended")
 	b.servers[interactive].on("LONG", behaviour{rows: 1})
 	b.start()
 	require.Equal(t, event.Succeeded, b.outcome("t1").Status)
 	o := b.outcome("waits")
 	require.Equal(t, event.Succeeded, o.Status)
 	require.Equal(t, 1, o.Attempts, "what only waited has lost nothing")
+	close(hold)
+	o = b.outcome("w1")
+	require.Equal(t, event.Failed, o.Status)
+	require.Equal(t, string(failure.SubmitUnknown), o.Failure.Class, "nobody saw how it ended")
 	b.committed()
 	b.once()
 }
