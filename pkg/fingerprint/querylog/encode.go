@@ -94,7 +94,7 @@ func appendBound(dst []byte, n int64, ok bool) []byte {
 }
 
 // appendError writes the line of a statement that could not be read.
-func appendError(dst []byte, id string, number int64, err error) []byte {
+func appendError(dst, id []byte, number int64, err error) []byte {
 	line := struct {
 		ID    json.RawMessage `json:"id,omitempty"`
 		Line  int64           `json:"line"`

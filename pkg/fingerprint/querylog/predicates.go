@@ -1,9 +1,6 @@
 package querylog
 
 import (
-	"encoding/json"
-	"strings"
-
 	"github.com/pointsman/pointsman/pkg/shape"
 )
 
@@ -53,42 +50,4 @@ func appendText(dst []byte, s string) []byte {
 		}
 	}
 	return append(append(append(dst, '"'), s...), '"')
-}
-
-// unescape appends the text that a JSON string stands for, its quotes taken off. ok is false for an escape that JSON does
-// not know or that is half of a pair; encoding/json then says what becomes of it.
-func unescape(dst []byte, s string) (out []byte, ok bool) {
-	for i := 0; i < len(s); i++ {
-		k := strings.IndexByte(s[i:], '\\')
-		if k < 0 {
-			return append(dst, s[i:]...), true
-		}
-		dst = append(dst, s[i:i+k]...)
-		i += k + 1
-		if i >= len(s) {
-			return dst, false
-		}
-		switch s[i] {
-		case '"', '\\', '/':
-			dst = append(dst, s[i])
-		case 'n':
-			dst = append(dst, '\n')
-		case 't':
-			dst = append(dst, '\t')
-		case 'r':
-			dst = append(dst, '\r')
-		case 'b':
-			dst = append(dst, '\b')
-		case 'f':
-			dst = append(dst, '\f')
-		default: // \u and what is wrong
-			var part string
-			if len(s)-i < 5 || json.Unmarshal([]byte(`"`+s[i-1:i+5]+`"`), &part) != nil || part == "\uFFFD" {
-				return dst, false
-			}
-			dst = append(dst, part...)
-			i += 4
-		}
-	}
-	return dst, true
 }

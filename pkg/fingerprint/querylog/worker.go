@@ -52,7 +52,7 @@ func (w *worker) batch(b *batch) {
 	for rest := b.lines; rest != ""; number++ {
 		var line string
 		line, rest, _ = strings.Cut(rest, "\n")
-		if blanks(line, 0) == len(line) {
+		if strings.TrimSpace(line) == "" {
 			continue
 		}
 		w.line(b, number, line)
@@ -75,7 +75,7 @@ func (w *worker) line(b *batch, number int64, line string) {
 		}
 		return
 	}
-	w.statement(b, []byte(o.id), o.sql, d)
+	w.statement(b, o.id, o.sql, d)
 }
 
 func (w *worker) statement(b *batch, id []byte, sql string, d lex.Dialect) {
@@ -101,6 +101,7 @@ func (w *worker) entry(k known, sql string, d lex.Dialect) *entry {
 	if e := w.known[k]; e != nil {
 		return e
 	}
+	sql = strings.Clone(sql) // it is part of a whole batch, which must not live as long as the entry
 	template := tidbast.Parse(sql, d)
 	if template == nil {
 		var spans lex.Spans
