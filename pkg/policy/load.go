@@ -71,8 +71,10 @@ func Load(file string, text []byte) (*Policy, error) {
 			readOptions(r, f, "the defaults", defaultOptions, &p.Defaults)
 		case "thresholds":
 			readOptions(r, f, "the thresholds", thresholdOptions, &p.Thresholds)
+		case "exploration":
+			p.Exploration = r.exploration(f)
 		default:
-			r.fault(f.keyNode, f.path, "unknown key; known are engines, rules, budgets, defaults, thresholds")
+			r.fault(f.keyNode, f.path, "unknown key; known are engines, rules, budgets, defaults, thresholds, exploration")
 		}
 	}
 	r.checkWhole(tree.Docs[0].Body, &p)

@@ -20,7 +20,8 @@ type Policy struct {
 	Budgets  Budgets
 	Defaults Defaults
 	// Thresholds are the named numbers that verdicts and ranking use.
-	Thresholds Thresholds
+	Thresholds  Thresholds
+	Exploration Exploration
 }
 
 // Action is what a rule does.
@@ -62,7 +63,20 @@ type Defaults struct {
 	Timeout time.Duration
 	// SignalMaxAge is how old a signal may be before it counts as stale.
 	SignalMaxAge time.Duration
+	// NoCandidate says what becomes of a Task that no candidate is left for.
+	NoCandidate NoCandidate
 }
+
+// NoCandidate is what becomes of a Task that no candidate is left for.
+type NoCandidate string
+
+// The choices.
+const (
+	// RejectTask rejects it with each candidate's reason.
+	RejectTask NoCandidate = "reject"
+	// WaitForPool sends it to the best of the candidates that are only busy or not ready yet, to wait there.
+	WaitForPool NoCandidate = "wait"
+)
 
 // Thresholds are the named numbers of the decision core.
 type Thresholds struct {
@@ -81,7 +95,7 @@ type Thresholds struct {
 // defaults is the policy before the YAML is read.
 func defaults() Policy {
 	return Policy{
-		Defaults: Defaults{SLA: 30 * time.Second, Timeout: 10 * time.Minute, SignalMaxAge: 10 * time.Second},
+		Defaults: Defaults{SLA: 30 * time.Second, Timeout: 10 * time.Minute, SignalMaxAge: 10 * time.Second, NoCandidate: RejectTask},
 		Thresholds: Thresholds{
 			HeavyBytes: 500 * gigabyte, HeavyJoinTables: 4, SLATarget: 0.9, HistoryMinRuns: 3, MemoryKillForgivenAfter: 3,
 		},

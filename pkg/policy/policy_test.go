@@ -101,7 +101,7 @@ bogus: 1
 		`p.yaml:15:5: rules[2]: the name "b" is used by the rule in line 13 already`,
 		`p.yaml:15:5: rules[2]: unreachable: rule "b" above has no condition and takes everything`,
 		`p.yaml:18:15: thresholds.sla_target: 7 is outside the range 0.01 to 0.999`,
-		`p.yaml:19:1: bogus: unknown key; known are engines, rules, budgets, defaults, thresholds`,
+		`p.yaml:19:1: bogus: unknown key; known are engines, rules, budgets, defaults, thresholds, exploration`,
 	}, got)
 }
 

@@ -14,6 +14,8 @@ import (
 type reader struct {
 	file   string
 	faults FaultList
+	// queues are those of the engine being read: they begin with what the engine says, wherever they stand in it.
+	queues *field
 }
 
 // field is one key of a mapping with its value.
