@@ -17,6 +17,8 @@ import (
 const (
 	TopicRequests     = "requests"
 	TopicDecisions    = "decisions"
+	TopicInputs       = "inputs"
+	TopicPolicies     = "policies"
 	TopicAttempts     = "attempts"
 	TopicOutcomes     = "outcomes"
 	TopicAttemptState = "attempt-state"
@@ -35,6 +37,8 @@ const (
 	DecisionRouted   Type = "pointsman.decision.routed.v1"
 	DecisionRejected Type = "pointsman.decision.rejected.v1"
 	DecisionCancel   Type = "pointsman.decision.cancel_passed.v1"
+	InputRecorded    Type = "pointsman.input.recorded.v1"
+	PolicyLoaded     Type = "pointsman.policy.loaded.v1"
 	TaskEnded        Type = "pointsman.task.ended.v1"
 	ClusterObserved  Type = "pointsman.cluster.observed.v1"
 	LedgerRecorded   Type = "pointsman.ledger.recorded.v1"

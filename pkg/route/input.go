@@ -46,9 +46,13 @@ type Input struct {
 	Session *SessionAccount `json:"session,omitempty"`
 
 	Policy *policy.Policy `json:"-"`
-	Now    time.Time      `json:"now"`
+	// PolicyHash names the policy in JSON; Decide looks at Policy alone.
+	PolicyHash string    `json:"policyHash,omitempty"`
+	Now        time.Time `json:"now"`
 	// Seed is for seeded choices, derived from the Task's id. No step draws from it yet: every choice is by rank.
 	Seed uint64 `json:"seed"`
+
+	Extra query.Extra `json:"-"`
 }
 
 // SessionAccount is what a session has used when the Task came.

@@ -67,7 +67,7 @@ func RulesFor(topic string) Rules {
 	switch topic {
 	case event.TopicRequests:
 		return Rules{BareType: event.QueryRequested}
-	case event.TopicSignals:
+	case event.TopicSignals, event.TopicPolicies:
 		return Rules{Tombstones: true}
 	default:
 		return Rules{}

@@ -41,6 +41,7 @@ type App struct {
 	maxBytes     func(topic string) int
 	decider      *decider
 	producer     *stream.Producer
+	inputs       *inputs
 	signalsReady *telemetry.Gate
 	budgetsReady *telemetry.Gate
 	caughtUp     chan struct{}
@@ -120,6 +121,7 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (_ *App, err
 		return nil, err
 	}
 	a.Close("producer", func() error { a.producer.Close(); return nil })
+	a.inputs = &inputs{cfg: cfg.Kafka, write: a.producer.Write, log: a.log, metrics: a.metrics, clock: time.Now, on: cfg.Inputs.Enabled}
 	if err = a.serveHTTP(ctx); err != nil {
 		return nil, err
 	}
@@ -138,6 +140,9 @@ func (a *App) Start(ctx context.Context) error {
 	a.Go(ctx, "signals", a.followSignals)
 	a.Go(ctx, "budgets", a.followBudgets)
 	a.Go(ctx, "sweep", a.sweep)
+	if a.cfg.Inputs.Enabled {
+		a.Go(ctx, "policy record", a.recordPolicies)
+	}
 	// The first connection costs more than a decision may wait: it is made before there is anything to decide.
 	a.Go(ctx, "history connection", func(ctx context.Context) error {
 		a.decider.profiles.lookupWithin(ctx, []string{"warm-up"}, queryTime)

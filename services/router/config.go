@@ -22,6 +22,7 @@ type Config struct {
 	Profiles  ProfilesConfig   `yaml:"profiles"`
 	Budgets   BudgetsConfig    `yaml:"budgets"`
 	Limits    LimitsConfig     `yaml:"limits"`
+	Inputs    InputsConfig     `yaml:"inputs"`
 
 	MaxAttempts int         `yaml:"maxAttempts" doc:"Most attempts of one task; after that it is rejected."`
 	Group       GroupConfig `yaml:"group"`
@@ -63,6 +64,11 @@ type BudgetsConfig struct {
 	Window time.Duration `yaml:"window" doc:"How long a session's account is kept after its last query, and how far back it is rebuilt at start."`
 }
 
+// InputsConfig says what is kept for replay.
+type InputsConfig struct {
+	Enabled bool `yaml:"enabled" doc:"Keep what each decision depended on in the inputs topic, so that it can be replayed against another policy."`
+}
+
 // LimitsConfig bounds what a request may ask for.
 type LimitsConfig struct {
 	MaxSQL     config.ByteSize `yaml:"maxSQL" doc:"Largest SQL text."`
@@ -87,7 +93,7 @@ func Default() Config {
 		Limits: LimitsConfig{
 			MaxSQL: config.ByteSize(query.DefaultLimits.MaxSQLBytes), MaxSLA: query.DefaultLimits.MaxSLA, MaxTimeout: query.DefaultLimits.MaxTimeout,
 		},
-		MaxAttempts: 5, Group: GroupConfig{OnLoss: stream.LossResume, SessionTimeout: 45 * time.Second},
+		Inputs: InputsConfig{Enabled: true}, MaxAttempts: 5, Group: GroupConfig{OnLoss: stream.LossResume, SessionTimeout: 45 * time.Second},
 	}
 }
 

@@ -51,14 +51,14 @@ func (w *worker) Process(ctx context.Context, recs []*kgo.Record) error {
 		}
 	}
 	history := a.decider.lookup(ctx, subjects)
-	var out []*kgo.Record
+	var out, kept []*kgo.Record
 	for i, r := range requests {
 		if r.fault != nil {
 			if err := w.deadLetter(ctx, r); err != nil {
 				return err
 			}
 		}
-		d, ok := w.answer(r, subjects[i], history.of(subjects[i].fingerprint, subjects[i].bucket))
+		d, in, ok := w.answer(r, subjects[i], history.of(subjects[i].fingerprint, subjects[i].bucket))
 		if !ok {
 			continue
 		}
@@ -67,38 +67,47 @@ func (w *worker) Process(ctx context.Context, recs []*kgo.Record) error {
 			return err
 		}
 		out = append(out, rec)
+		if rec, ok := a.inputs.encode(in, r.rec); ok {
+			kept = append(kept, rec)
+		}
 	}
+	acknowledged := a.inputs.start(ctx, kept)
 	if err := a.producer.Write(ctx, out...); err != nil {
 		if err = a.shrink(ctx, out, err); err != nil {
 			return err
 		}
 	}
 	a.metrics.routeSeconds.Observe(time.Since(start).Seconds())
+	if err := acknowledged(); err != nil {
+		return err
+	}
 	w.part.Done(recs...)
 	return nil
 }
 
-// answer is the decision for a request, or false when it gets none.
-func (w *worker) answer(r request, s subject, history profile.Lookup) (event.RouteDecision, bool) {
+// answer is the decision for a request, with its input when a policy made it, or false when the request gets none.
+func (w *worker) answer(r request, s subject, history profile.Lookup) (event.RouteDecision, *route.Input, bool) {
 	a := w.app
 	switch {
 	case r.task != nil:
-		return w.traced(r.rec, func() event.RouteDecision { return a.decider.decide(s, history) }), true
+		d, in := w.traced(r.rec, s, history)
+		return d, in, true
 	case r.reroute != nil && r.reroute.Number >= a.cfg.MaxAttempts:
-		return a.giveUp(r.reroute, s), true
+		return a.giveUp(r.reroute, s), nil, true
 	case r.reroute != nil:
-		return w.traced(r.rec, func() event.RouteDecision { return a.decider.decide(s, history) }), true
+		d, in := w.traced(r.rec, s, history)
+		return d, in, true
 	case r.cancel != nil:
-		return passCancel(*r.cancel, time.Now().UTC()), true
+		return passCancel(*r.cancel, time.Now().UTC()), nil, true
 	case r.invalid != nil:
-		return a.rejectInvalid(*r.invalid, time.Now().UTC()), true
+		return a.rejectInvalid(*r.invalid, time.Now().UTC()), nil, true
 	default:
-		return event.RouteDecision{}, false
+		return event.RouteDecision{}, nil, false
 	}
 }
 
 // traced decides within a span that continues the record's trace, counts and logs.
-func (w *worker) traced(rec *kgo.Record, decide func() event.RouteDecision) event.RouteDecision {
+func (w *worker) traced(rec *kgo.Record, s subject, history profile.Lookup) (event.RouteDecision, *route.Input) {
 	a := w.app
 	parent := rec.Context
 	if parent == nil {
@@ -107,7 +116,7 @@ func (w *worker) traced(rec *kgo.Record, decide func() event.RouteDecision) even
 	ctx, span := a.tracer.Start(parent, "route")
 	defer span.End()
 	rec.Context = ctx
-	d := decide()
+	d, in := a.decider.decide(s, history)
 	reason := ""
 	if len(d.Reasons) > 0 {
 		reason = d.Reasons[0].Code
@@ -117,7 +126,7 @@ func (w *worker) traced(rec *kgo.Record, decide func() event.RouteDecision) even
 	a.metrics.decisions.WithLabelValues(string(d.Kind), reason).Inc()
 	a.log.DebugContext(ctx, "decided", telemetry.KeyTask, d.TaskID, telemetry.KeyAttempt, d.Attempt, "kind", string(d.Kind),
 		telemetry.KeyCluster, d.Cluster, telemetry.KeyRule, d.Rule, telemetry.KeyReason, reason)
-	return d
+	return d, in
 }
 
 func (w *worker) deadLetter(ctx context.Context, r request) error {

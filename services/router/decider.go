@@ -96,7 +96,7 @@ func (d *decider) lookup(ctx context.Context, subjects []subject) answers {
 
 // input is everything that the decision of one subject depends on.
 func (d *decider) input(s subject, history profile.Lookup) route.Input {
-	now := d.clock().UTC()
+	now := d.clock().UTC().Round(0) // without the process's own clock, which no record can carry
 	signals, inflight := d.clusters.view(now)
 	in := route.Input{
 		Task: s.task, TaskDigest: s.digest, Attempt: s.attempt, Excluded: s.excluded, LastFailure: s.lastFailure,
@@ -109,8 +109,8 @@ func (d *decider) input(s subject, history profile.Lookup) route.Input {
 	return in
 }
 
-// decide decides for real: it charges the session's budget and counts the Task as on its way.
-func (d *decider) decide(s subject, history profile.Lookup) event.RouteDecision {
+// decide decides for real: it charges the session's budget and counts the Task as on its way. It returns what it decided on, too.
+func (d *decider) decide(s subject, history profile.Lookup) (event.RouteDecision, *route.Input) {
 	in := d.input(s, history)
 	key, inSession := budget.KeyOf(s.task)
 	if inSession {
@@ -128,7 +128,7 @@ func (d *decider) decide(s subject, history profile.Lookup) event.RouteDecision 
 	if decision.Kind == event.Route {
 		d.clusters.routed(decision.Cluster, in.Now)
 	}
-	return decision
+	return decision, &in
 }
 
 // explainTime is how long an explanation waits for history.

@@ -11,6 +11,7 @@ type metrics struct {
 	profileLookups *prometheus.CounterVec
 	profileSeconds prometheus.Histogram
 	policyReloads  *prometheus.CounterVec
+	inputs         *prometheus.CounterVec
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -39,9 +40,12 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		policyReloads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pointsman_router_policy_reloads_total", Help: "Changed policy files, taken over or refused.",
 		}, []string{"result"}),
+		inputs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "pointsman_router_inputs_total", Help: "Inputs of decisions, kept for replay or not: written, skipped, too_large, failed.",
+		}, []string{"result"}),
 	}
 	if reg != nil {
-		reg.MustRegister(m.decisions, m.decideSeconds, m.routeSeconds, m.faults, m.profileLookups, m.profileSeconds, m.policyReloads)
+		reg.MustRegister(m.decisions, m.decideSeconds, m.routeSeconds, m.faults, m.profileLookups, m.profileSeconds, m.policyReloads, m.inputs)
 	}
 	return m
 }

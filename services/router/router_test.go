@@ -14,7 +14,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/policy"
 	"github.com/pointsman/pointsman/pkg/query"
+	"github.com/pointsman/pointsman/pkg/route"
 	"github.com/pointsman/pointsman/pkg/signal"
 	"github.com/pointsman/pointsman/pkg/stream"
 	"github.com/pointsman/pointsman/pkg/stream/streamtest"
@@ -32,10 +34,11 @@ type bench struct {
 
 func newBench(t *testing.T, partitions int32) *bench {
 	b := &bench{t: t, broker: streamtest.Start(t)}
-	for _, topic := range []string{event.TopicRequests, event.TopicDecisions, event.TopicAttempts, event.TopicOutcomes, event.TopicDeadLetter} {
+	for _, topic := range []string{event.TopicRequests, event.TopicDecisions, event.TopicInputs, event.TopicAttempts, event.TopicOutcomes, event.TopicDeadLetter} {
 		b.broker.Topic(t, topic, partitions, nil)
 	}
 	b.broker.Topic(t, event.TopicSignals, 1, map[string]string{"cleanup.policy": "compact"})
+	b.broker.Topic(t, event.TopicPolicies, 1, map[string]string{"cleanup.policy": "compact"})
 	b.client = b.broker.Client(t, kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)))
 	return b
 }
@@ -121,6 +124,36 @@ func TestRoutesWhatComes(t *testing.T) {
 	require.Contains(t, got["bad/1"].Rejection.Message, "sql")
 	require.Equal(t, event.PassCancel, got["a/cancel"].Kind)
 	require.Equal(t, "changed my mind", got["a/cancel"].Cancel.Reason)
+
+	inputs := map[string]route.Input{}
+	require.Eventually(t, func() bool {
+		for _, rec := range b.broker.Records(t, event.TopicInputs) {
+			env, err := stream.Decode(rec, stream.RulesFor(event.TopicInputs))
+			require.NoError(t, err)
+			require.Equal(t, event.InputRecorded, env.Type)
+			var in route.Input
+			require.NoError(t, json.Unmarshal(env.Data, &in))
+			inputs[env.ID] = in
+		}
+		return len(inputs) == 2
+	}, 5*time.Second, 20*time.Millisecond)
+	var text event.PolicyText
+	require.Eventually(t, func() bool {
+		recs := b.broker.Records(t, event.TopicPolicies)
+		return len(recs) == 1 && json.Unmarshal(recs[0].Value, &text) == nil
+	}, 5*time.Second, 20*time.Millisecond)
+	p, err := policy.Load("recorded", []byte(text.Text))
+	require.NoError(t, err)
+	require.Equal(t, text.Hash, p.Hash)
+	for id, in := range inputs { // the invalid Task and the cancel have none: no policy decided them
+		require.Equal(t, p.Hash, in.PolicyHash)
+		in.Policy = p
+		want, err := event.Marshal(got[id])
+		require.NoError(t, err)
+		have, err := event.Marshal(route.Decide(in))
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(have), "the recorded input decides the same")
+	}
 
 	letters := b.broker.Records(t, event.TopicDeadLetter)
 	require.Len(t, letters, 2)

@@ -12,7 +12,9 @@ import (
 )
 
 // packages are where the payloads' types are declared, below the module's root.
-var packages = []string{"pkg/query", "pkg/signal", "pkg/event", "pkg/ledger"}
+var packages = []string{
+	"pkg/query", "pkg/signal", "pkg/event", "pkg/ledger", "pkg/shape", "pkg/profile", "pkg/budget", "pkg/policy", "pkg/route",
+}
 
 // Comments are what the source says about types and fields, and which values an enum has there.
 type Comments struct {

@@ -6,6 +6,7 @@ import (
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/ledger"
 	"github.com/pointsman/pointsman/pkg/query"
+	"github.com/pointsman/pointsman/pkg/route"
 	"github.com/pointsman/pointsman/pkg/signal"
 )
 
@@ -45,6 +46,14 @@ func Events() []Event {
 		{
 			Name: string(event.DecisionCancel), Go: reflect.TypeFor[event.RouteDecision](),
 			Summary: "The router passes a wish to cancel on to the executor.", Require: []string{"cancel"},
+		},
+		{
+			Name: string(event.InputRecorded), Go: reflect.TypeFor[route.Input](),
+			Summary: "A router has decided, and this is all that the decision depended on, but for the policy's text.", Require: []string{"policyHash"},
+		},
+		{
+			Name: string(event.PolicyLoaded), Go: reflect.TypeFor[event.PolicyText](),
+			Summary: "A router decides by this policy from now on.",
 		},
 		{
 			Name: AttemptEvents, Go: reflect.TypeFor[event.Attempt](),

@@ -2,6 +2,7 @@ package contracts
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pointsman/pointsman/pkg/query"
+	"github.com/pointsman/pointsman/pkg/shape"
 	"github.com/pointsman/pointsman/pkg/signal"
 )
 
@@ -152,16 +154,20 @@ func (g generator) value(t reflect.Type) (*node, error) {
 		return &node{}, nil
 	case t == reflect.TypeFor[query.Extra]():
 		return nil, fmt.Errorf("unknown fields can't be a field")
+	case t == reflect.TypeFor[shape.Value]():
+		return &node{Description: "A number, a string, a boolean, or a list of them."}, nil
 	case t == reflect.TypeFor[signal.Value]():
 		g.defs["Value"] = g.signalValue()
 		return &node{Ref: "#/$defs/Value"}, nil
+	case t.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
+		return &node{Type: "string"}, nil
 	}
 	switch t.Kind() {
 	case reflect.String:
 		return &node{Type: "string", Examples: g.comments.values[t.String()]}, nil
 	case reflect.Bool:
 		return &node{Type: "boolean"}, nil
-	case reflect.Int, reflect.Int32, reflect.Int64:
+	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint64:
 		return &node{Type: "integer"}, nil
 	case reflect.Float64:
 		return &node{Type: "number"}, nil

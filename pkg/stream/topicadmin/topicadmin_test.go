@@ -27,14 +27,14 @@ func specs(t *testing.T) []topicadmin.Spec {
 	return s
 }
 
-func TestSpecsAreTheEightTopics(t *testing.T) {
+func TestSpecsAreTheTenTopics(t *testing.T) {
 	var names []string
 	for _, s := range specs(t) {
 		names = append(names, s.Name)
 	}
 	require.ElementsMatch(t, []string{
 		event.TopicRequests, event.TopicDecisions, event.TopicAttempts, event.TopicOutcomes,
-		event.TopicAttemptState, event.TopicBudgetState, event.TopicSignals, event.TopicDeadLetter,
+		event.TopicAttemptState, event.TopicBudgetState, event.TopicSignals, event.TopicDeadLetter, event.TopicInputs, event.TopicPolicies,
 	}, names)
 	limit := topicadmin.MaxBytes(specs(t))
 	require.Equal(t, 2<<20, limit(event.TopicRequests))
@@ -55,13 +55,13 @@ func TestApplyDiffAndDrift(t *testing.T) {
 		require.NoError(t, err)
 		return p
 	}
-	require.Len(t, diff(), 8)
+	require.Len(t, diff(), 10)
 	require.Contains(t, diff().String(), "+ dev.decisions: create with 6 partitions")
 	require.False(t, diff().Clean())
 
 	plan, err := topicadmin.Apply(t.Context(), b.Config, b.Deps, all, topicadmin.Options{})
 	require.NoError(t, err)
-	require.Len(t, plan, 8)
+	require.Len(t, plan, 10)
 	require.Empty(t, diff())
 	require.Equal(t, "topics are as described\n", diff().String())
 	info := b.TopicInfo("dev.attempt-state")

@@ -1,0 +1,27 @@
+package route
+
+import "github.com/pointsman/pointsman/pkg/query"
+
+type inputFields Input
+
+// MarshalJSON writes the input, complete but for its policy, of which it has the hash: with that policy the decoded input
+// decides the same, byte for byte.
+func (in Input) MarshalJSON() ([]byte, error) {
+	if in.Policy != nil {
+		in.PolicyHash = in.Policy.Hash
+	}
+	return query.EncodeObject(inputFields(in), in.Extra)
+}
+
+// UnmarshalJSON reads an input. Its policy is not there: the reader finds it by PolicyHash. Fields that this version does not
+// know are kept in Extra: a decision that depended on them can't be made again by this version.
+func (in *Input) UnmarshalJSON(data []byte) error {
+	var f inputFields
+	extra, err := query.DecodeObject(data, &f)
+	if err != nil {
+		return err
+	}
+	*in = Input(f)
+	in.Extra = extra
+	return nil
+}
