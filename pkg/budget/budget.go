@@ -1,7 +1,9 @@
-// Package budget keeps the account of sessions: what a session may still ask for, and the message it gets when it may not.
+// Package budget keeps the accounts that limits are checked against: those of sessions, strictly, and those of tenants, within a
+// stated bound. It also words what a session or a tenant is told when it may not go on.
 //
-// It is core: the Book is a pure fold over admissions and outcomes, idempotent by Task, so that a replay of the topics
-// rebuilds it. The router feeds it; what the limits are is the policy's.
+// It is core. Sessions is a fold over the records of a budget-state partition, under the leases of pkg/ledger: what the partition's
+// owner has reserved is there for whoever owns it next. Tenants is a fold over decisions and Outcomes, idempotent by Task. Writing,
+// reading back and following topics are the router's; what the limits are is the policy's.
 package budget
 
 import (
@@ -16,50 +18,16 @@ type Limits struct {
 	MaxQueries int64
 	MaxBytes   int64
 	MaxWall    time.Duration
+	// MaxRepeats is how often one and the same query may run in a session, MaxGrowing how many queries in a row over the same
+	// tables may each scan more than the one before.
+	MaxRepeats int64
+	MaxGrowing int64
 }
 
 // SessionKey names a session: ids are the producer's, so they are unique within a tenant only.
 type SessionKey struct {
 	Tenant  string `json:"tenant"`
 	Session string `json:"session"`
-}
-
-// Usage is what a session has used: reserved for Tasks that run, and settled for Tasks that ended.
-type Usage struct {
-	Queries int64 `json:"queries"`
-	// Bytes are the engine's read bytes of ended Tasks plus the estimates of open ones.
-	Bytes int64 `json:"bytes"`
-	// WallMs is the execution time of ended Tasks.
-	WallMs int64 `json:"wallMs"`
-	// UnknownBytes counts Tasks whose bytes are not known: neither estimated nor reported.
-	UnknownBytes int64 `json:"unknownBytes"`
-}
-
-// Book is the account of all sessions. The zero Book is not usable; see NewBook.
-type Book struct {
-	sessions map[SessionKey]*account
-	// owner finds the session of an open Task, since an Outcome is keyed by Task.
-	owner map[string]SessionKey
-	// early are Outcomes that were read before the decision of their Task: the two come from topics that are read side by side.
-	early map[string]event.Outcome
-}
-
-type account struct {
-	entries map[string]*entry // by Task id
-	usage   Usage
-	lastAt  time.Time
-}
-
-type entry struct {
-	bytes   int64
-	known   bool
-	settled bool
-	refused bool // the first decision of the Task was a rejection: it costs nothing, whatever is decided later
-}
-
-// NewBook returns an empty book.
-func NewBook() *Book {
-	return &Book{sessions: map[SessionKey]*account{}, owner: map[string]SessionKey{}, early: map[string]event.Outcome{}}
 }
 
 // KeyOf is the session key of a Task, or false for a Task without a session.
@@ -70,110 +38,63 @@ func KeyOf(t query.Task) (SessionKey, bool) {
 	return SessionKey{Tenant: t.Tenant, Session: t.SessionID()}, true
 }
 
-// Usage returns what the session has used so far.
-func (b *Book) Usage(k SessionKey) Usage {
-	if a, ok := b.sessions[k]; ok {
-		return a.usage
-	}
-	return Usage{}
+// Usage is what a session has used: reserved for Tasks that run, and settled for Tasks that ended.
+type Usage struct {
+	Queries int64 `json:"queries"`
+	// Bytes are the engine's read bytes of ended Tasks plus the estimates of open ones.
+	Bytes int64 `json:"bytes"`
+	// WallMs is the execution time of ended Tasks, and what open ones are expected to take where history says so.
+	WallMs int64 `json:"wallMs"`
+	// UnknownBytes counts Tasks whose bytes are not known: neither estimated nor reported.
+	UnknownBytes int64 `json:"unknownBytes"`
 }
 
-// Admitted reports whether the Task has been admitted before: a repeat must not be charged again, nor rejected.
-func (b *Book) Admitted(taskID string) bool {
-	k, ok := b.owner[taskID]
-	return ok && !b.sessions[k].entries[taskID].refused
+// Account is what a decision may know of its Task's session.
+type Account struct {
+	Usage Usage `json:"usage"`
+	// Admitted says that this Task was charged already: it is a repeat or a later attempt. Usage is what it was then.
+	Admitted bool `json:"admitted"`
+	// Refused is what this Task was told before: it is a repeat, and gets the same answer.
+	Refused *event.Rejection `json:"refused,omitempty"`
+	// Repeats counts earlier runs of the very same query among the session's recent ones. Growing is the length of the run of
+	// queries over the same tables, this one included, each of which scans more than the one before it; 0 if that is not known.
+	Repeats int64 `json:"repeats,omitempty"`
+	Growing int64 `json:"growing,omitempty"`
 }
 
-// Refuse notes that the first decision of a Task was a rejection. The executor holds to the first in the log, so a later
-// decision to route the same Task costs the session nothing.
-func (b *Book) Refuse(k SessionKey, taskID string, at time.Time) {
-	if _, ok := b.owner[taskID]; ok {
-		return
-	}
-	b.enter(k, taskID, &entry{settled: true, refused: true}, at)
+// Query is a Task of a session, as its account needs to know it.
+type Query struct {
+	Key    SessionKey
+	TaskID string
+	// Deadline of the Task: nothing of it starts later.
+	Deadline time.Time
+	// Text tells a query from every other, Group is what queries over the same tables share; see Digest.
+	Text, Group string
+	// Bytes is the estimate of what it scans, nil when there is none.
+	Bytes *int64
+	// WallMs is how long it is expected to run, 0 when nothing but a guess says so.
+	WallMs int64
 }
 
-// enter puts a Task on its session's account.
-func (b *Book) enter(k SessionKey, taskID string, e *entry, at time.Time) *account {
-	a := b.sessions[k]
-	if a == nil {
-		a = &account{entries: map[string]*entry{}}
-		b.sessions[k] = a
-	}
-	a.entries[taskID] = e
-	b.owner[taskID] = k
-	if at.After(a.lastAt) {
-		a.lastAt = at
-	}
-	return a
+// Ended is what a session's account needs to know of an Outcome.
+type Ended struct {
+	Key    SessionKey
+	TaskID string
+	// Bytes and WallMs are what it took, nil when the engine did not say.
+	Bytes  *int64
+	WallMs *int64
+	// Void says that it never reached an engine, and so costs nothing.
+	Void bool
+	At   time.Time
 }
 
-// Reserve charges an admitted Task. A second call for the same Task changes nothing.
-func (b *Book) Reserve(k SessionKey, taskID string, estimatedBytes *int64, at time.Time) {
-	if _, ok := b.owner[taskID]; ok {
-		return
+// EndedBy reads what an account needs off an Outcome. ok is false for an Outcome of a Task without a session.
+func EndedBy(o event.Outcome) (e Ended, ok bool) {
+	if o.SessionID == "" {
+		return Ended{}, false
 	}
-	e := &entry{}
-	if estimatedBytes != nil {
-		e.bytes, e.known = *estimatedBytes, true
-	}
-	a := b.enter(k, taskID, e, at)
-	a.usage.Queries++
-	a.usage.Bytes += e.bytes
-	if !e.known {
-		a.usage.UnknownBytes++
-	}
-	if o, ok := b.early[taskID]; ok {
-		delete(b.early, taskID)
-		b.Settle(o)
-	}
-}
-
-// Settle replaces a Task's reservation by what it took. An Outcome that comes before its Task's decision waits for it; one of a
-// Task without a session changes nothing.
-func (b *Book) Settle(o event.Outcome) {
-	k, ok := b.owner[o.TaskID]
-	if !ok {
-		if o.SessionID != "" {
-			o.Result = nil
-			b.early[o.TaskID] = o
-		}
-		return
-	}
-	a := b.sessions[k]
-	e := a.entries[o.TaskID]
-	if e.settled {
-		return
-	}
-	e.settled = true
-	if o.Stats.ReadBytes != nil {
-		a.usage.Bytes += *o.Stats.ReadBytes - e.bytes
-		if !e.known {
-			a.usage.UnknownBytes--
-		}
-		e.bytes, e.known = *o.Stats.ReadBytes, true
-	}
-	if o.Stats.ExecMs != nil {
-		a.usage.WallMs += *o.Stats.ExecMs
-	}
-	if o.FinishedAt.After(a.lastAt) {
-		a.lastAt = o.FinishedAt
-	}
-}
-
-// Forget drops the sessions that nothing was heard of since before.
-func (b *Book) Forget(before time.Time) {
-	for k, a := range b.sessions {
-		if a.lastAt.Before(before) {
-			for id := range a.entries {
-				delete(b.owner, id)
-			}
-			delete(b.sessions, k)
-		}
-	}
-	for id, o := range b.early {
-		if o.FinishedAt.Before(before) {
-			delete(b.early, id)
-		}
-	}
+	return Ended{
+		Key: SessionKey{Tenant: o.Tenant, Session: o.SessionID}, TaskID: o.TaskID,
+		Bytes: o.Stats.ReadBytes, WallMs: o.Stats.ExecMs, Void: o.Attempts == 0, At: o.FinishedAt,
+	}, true
 }

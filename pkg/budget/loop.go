@@ -1,0 +1,75 @@
+package budget
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+// recentKept is how many of a session's latest queries are remembered to find loops.
+const recentKept = 256
+
+// growth is by how much a query has to scan more than the one before it to count as grown: a table that somebody writes to
+// meanwhile grows as well, and is no loop.
+const growth = 1.05
+
+// recent is an admitted query as the search for loops remembers it.
+type recent struct {
+	Text  string `json:"text,omitempty"`
+	Group string `json:"group,omitempty"`
+	Bytes *int64 `json:"bytes,omitempty"`
+}
+
+// Digest makes the Text or Group of a Query of its parts. White space in them does not count.
+func Digest(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		for word := range strings.FieldsSeq(p) {
+			h.Write([]byte(word))
+			h.Write([]byte{' '})
+		}
+		h.Write([]byte{0})
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// remember appends a query and forgets what is too long ago.
+func remember(list []recent, q recent) []recent {
+	list = append(list, q)
+	if len(list) > recentKept {
+		list = append([]recent(nil), list[len(list)-recentKept:]...)
+	}
+	return list
+}
+
+func repeats(list []recent, text string) (n int64) {
+	if text == "" {
+		return 0
+	}
+	for _, r := range list {
+		if r.Text == text {
+			n++
+		}
+	}
+	return n
+}
+
+// growing is the length of the run that a query of that many bytes ends. A query whose size is not known ends a run: it may be
+// what broke the loop.
+func growing(list []recent, group string, bytes *int64) int64 {
+	if group == "" || bytes == nil {
+		return 0
+	}
+	n, after := int64(1), float64(*bytes)
+	for i := len(list) - 1; i >= 0; i-- {
+		r := list[i]
+		if r.Group != group {
+			continue
+		}
+		if r.Bytes == nil || float64(*r.Bytes)*growth > after || *r.Bytes <= 0 {
+			break
+		}
+		n, after = n+1, float64(*r.Bytes)
+	}
+	return n
+}
