@@ -1,7 +1,7 @@
 // Package wire is what adapters of engines with a connection per session share: a guard on a connection's first byte, names
 // that every engine can carry, and connections that are kept ready.
 //
-// It knows no engine and no protocol. ClickHouse's adapter has a guard of its own, since over HTTP a connection serves many.
+// It knows no engine and no protocol. ClickHouse's adapter has a guard of its own, since its native protocol opens with a hello that is not the query's.
 package wire
 
 import (
@@ -51,8 +51,14 @@ type service struct {
 // Guard wraps a connection. Until Serve is called it is a connection like any other.
 func Guard(c net.Conn) *Conn { return &Conn{Conn: c} }
 
-// Serve makes the next byte written the first one of a submission.
-func (c *Conn) Serve(s *Submission) { c.serves.Store(&service{sub: s}) }
+// Serve makes the next byte written the first one of a submission; nil makes it a connection like any other again.
+func (c *Conn) Serve(s *Submission) {
+	if s == nil {
+		c.serves.Store(nil)
+		return
+	}
+	c.serves.Store(&service{sub: s})
+}
 
 // Write sends, unless the submission's time has passed before its first byte.
 func (c *Conn) Write(p []byte) (int, error) {
@@ -63,11 +69,12 @@ func (c *Conn) Write(p []byte) (int, error) {
 	if v.sub.TooLate() {
 		return 0, v.sub.Late
 	}
-	v.sub.sent.Store(true) // while it may be leaving it counts as sent
+	first := v.sub.sent.CompareAndSwap(false, true) // while it may be leaving it counts as sent
 	n, err := c.Conn.Write(p)
-	if n > 0 {
+	switch {
+	case n > 0:
 		v.begun.Store(true)
-	} else if err != nil {
+	case err != nil && first: // another connection may have sent some of it before
 		v.sub.sent.Store(false)
 	}
 	return n, err
