@@ -15,6 +15,8 @@ const (
 	RemedyFail Remedy = "fail"
 	// RemedyRetry tries the same target again, after a back-off.
 	RemedyRetry Remedy = "retry"
+	// RemedyEnlarge tries the same cluster again with the next larger resource profile.
+	RemedyEnlarge Remedy = "enlarge"
 	// RemedyFailover goes to the next pre-approved fallback of the decision.
 	RemedyFailover Remedy = "failover"
 	// RemedyReroute asks the router for a new decision without what failed.
@@ -69,7 +71,7 @@ type Attempt struct {
 
 	Failure *Failure `json:"failure,omitempty"`
 	Remedy  Remedy   `json:"remedy,omitempty"`
-	// Next is where a failover goes.
+	// Next is where a failover goes, or an attempt with more resources.
 	Next  *Target `json:"next,omitempty"`
 	Stats *Stats  `json:"stats,omitempty"`
 

@@ -1,7 +1,8 @@
 package failure
 
 import (
-	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/pointsman/pointsman/pkg/event"
 )
@@ -13,65 +14,78 @@ type Situation struct {
 	ReadOnly bool
 	// Reach says whether the engine can have done anything.
 	Reach Reach
+	// Delivered means that rows have reached a reader. They can't be taken back, and another run may give others.
+	Delivered bool
 }
 
-// Advice is what should follow.
+// Advice is what should follow: the remedies in order of preference, none of which is to fail. Without a remedy the Task fails.
 type Advice struct {
-	Remedy event.Remedy
-	Why    string
+	Remedies []event.Remedy
+	Why      string
 }
+
+// remedies keeps the table's lines readable.
+type remedies = []event.Remedy
+
+const (
+	retry    = event.RemedyRetry
+	enlarge  = event.RemedyEnlarge
+	failover = event.RemedyFailover
+	reroute  = event.RemedyReroute
+)
 
 // row is the advice of one class. A write that reached the engine has a column of its own: it is run again only where the
-// engine is known to have refused it at its door.
+// engine is known to have refused it at its door. Failover of a write that was not sent is left to the router: fallbacks were
+// approved for reads.
 type row struct {
-	read, unsentWrite, sentWrite event.Remedy
+	read, unsentWrite, sentWrite remedies
 	why                          string
 }
 
 var advice = map[Class]row{
-	Semantic:   {event.RemedyFail, event.RemedyFail, event.RemedyFail, "the same text fails everywhere"},
-	Permission: {event.RemedyFail, event.RemedyFail, event.RemedyFail, "asking twice gives no rights"},
+	Semantic:   {nil, nil, nil, "the same text fails everywhere"},
+	Permission: {nil, nil, nil, "asking twice gives no rights"},
 	EngineStart: {
-		event.RemedyReroute, event.RemedyReroute, event.RemedyFail,
+		remedies{failover, reroute}, remedies{reroute}, nil,
 		"nothing was sent, and waiting longer was tried",
 	},
 	SubmitUnknown: {
-		event.RemedyRetry, event.RemedyRetry, event.RemedyFail,
+		remedies{retry, failover, reroute}, remedies{retry, reroute}, nil,
 		"a read may run again once it is known to be gone; a write of unknown fate is never run again",
 	},
 	Resources: {
-		event.RemedyFailover, event.RemedyFailover, event.RemedyFail,
+		remedies{failover, reroute}, remedies{reroute}, nil,
 		"another pool may have what this one lacks; a write may have been done in part",
 	},
 	MemoryLimit: {
-		event.RemedyFailover, event.RemedyFailover, event.RemedyFail,
-		"the next pool has more memory or spills; a write may have been done in part",
+		remedies{enlarge, failover, reroute}, remedies{enlarge, reroute}, nil,
+		"a larger resource profile or the next pool has more memory, or spills; a write may have been done in part",
 	},
 	QueueFull: {
-		event.RemedyFailover, event.RemedyFailover, event.RemedyFailover,
+		remedies{failover, retry, reroute}, remedies{retry, reroute}, remedies{retry, reroute},
 		"the engine refused it before it started",
 	},
 	ClusterDown: {
-		event.RemedyReroute, event.RemedyReroute, event.RemedyFail,
-		"the router knows better than a list made before the cluster went down",
+		remedies{failover, reroute}, remedies{reroute}, nil,
+		"the cluster can't be reached; a write may have been done in part",
 	},
 	Timeout: {
-		event.RemedyFailover, event.RemedyFailover, event.RemedyFail,
+		remedies{failover, reroute}, remedies{reroute}, nil,
 		"another pool may allow more time; the Task's own deadline is checked before anything starts",
 	},
 	SLAOverrun: {
-		event.RemedyReroute, event.RemedyReroute, event.RemedyFail,
+		remedies{reroute}, remedies{reroute}, nil,
 		"where it ran was too slow for it, which the router did not know",
 	},
 	EstimateOverrun: {
-		event.RemedyReroute, event.RemedyReroute, event.RemedyFail,
+		remedies{reroute}, remedies{reroute}, nil,
 		"the estimate was wrong; the query's intent is unchanged",
 	},
-	CancelledByUser:  {event.RemedyFail, event.RemedyFail, event.RemedyFail, "the user wants no result any more"},
-	KilledByOperator: {event.RemedyFail, event.RemedyFail, event.RemedyFail, "running it again would defy whoever stopped it"},
-	ResultTooLarge:   {event.RemedyFail, event.RemedyFail, event.RemedyFail, "the result is as large everywhere"},
+	CancelledByUser:  {nil, nil, nil, "the user wants no result any more"},
+	KilledByOperator: {nil, nil, nil, "running it again would defy whoever stopped it"},
+	ResultTooLarge:   {nil, nil, nil, "the result is as large everywhere"},
 	Internal: {
-		event.RemedyFailover, event.RemedyFailover, event.RemedyFail,
+		remedies{failover, reroute}, remedies{reroute}, nil,
 		"a fault of one engine need not be one of the next; a write may have been done in part",
 	},
 }
@@ -83,14 +97,20 @@ func Advise(s Situation) Advice {
 	if !ok {
 		r = advice[Internal]
 	}
-	a := Advice{Remedy: r.read, Why: r.why}
+	a := Advice{Remedies: r.read, Why: r.why}
 	switch {
+	case s.Delivered:
+		a.Remedies = nil
+		if len(r.read) > 0 {
+			a.Why = "rows of it have been delivered, and another run may give others"
+		}
 	case s.ReadOnly:
 	case s.Reach == NotSent:
-		a.Remedy = r.unsentWrite
+		a.Remedies = r.unsentWrite
 	default:
-		a.Remedy = r.sentWrite
+		a.Remedies = r.sentWrite
 	}
+	a.Remedies = slices.Clone(a.Remedies)
 	return a
 }
 
@@ -99,25 +119,46 @@ type Left struct {
 	// Attempts counts further attempts of any kind; Retries those of them that may stay on the same target.
 	Attempts int
 	Retries  int
+	// RetryBudget means that the cluster may take a retry at all: when much fails there, retries would only add to its load.
+	RetryBudget bool
+	// Larger means that the cluster has a larger resource profile than the one that it failed with.
+	Larger bool
 	// Fallbacks counts the pre-approved targets that have not failed.
 	Fallbacks int
 }
 
-// Choose fits the advice to what is left: a retry that is used up becomes a failover, a failover without a fallback asks
-// the router, and nothing follows when the attempts are used up.
+// Choose takes the first remedy that is left, and says why, also why it is not an earlier one. Nothing follows when the attempts
+// are used up.
 func Choose(a Advice, left Left) (remedy event.Remedy, why string) {
-	remedy, why = a.Remedy, a.Why
-	if remedy == event.RemedyFail {
-		return remedy, why
+	if len(a.Remedies) == 0 {
+		return event.RemedyFail, a.Why
 	}
 	if left.Attempts <= 0 {
 		return event.RemedyFail, "the Task has used up its attempts"
 	}
-	if remedy == event.RemedyRetry && left.Retries <= 0 {
-		remedy, why = event.RemedyFailover, fmt.Sprintf("%s; its retries here are used up", why)
+	reasons := []string{a.Why}
+	for _, r := range a.Remedies {
+		lack := left.lacks(r)
+		if lack == "" {
+			return r, strings.Join(reasons, "; ")
+		}
+		reasons = append(reasons, lack)
 	}
-	if remedy == event.RemedyFailover && left.Fallbacks <= 0 {
-		remedy, why = event.RemedyReroute, fmt.Sprintf("%s; no fallback is left", why)
+	return event.RemedyFail, strings.Join(reasons, "; ")
+}
+
+// lacks says what a remedy lacks, or "".
+func (l Left) lacks(r event.Remedy) string {
+	switch {
+	case r == retry && l.Retries <= 0:
+		return "its retries here are used up"
+	case r == retry && !l.RetryBudget:
+		return "the cluster's budget of retries is spent"
+	case r == enlarge && !l.Larger:
+		return "no larger resource profile is there"
+	case r == failover && l.Fallbacks <= 0:
+		return "no fallback is left"
+	default:
+		return ""
 	}
-	return remedy, why
 }

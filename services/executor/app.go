@@ -154,15 +154,14 @@ func (a *App) openClusters(given map[string]engine.Engine) error {
 		}
 	})
 	for _, cfg := range a.cfg.Engines {
-		c, err := func() (*cluster, error) {
-			if e, ok := given[cfg.Name]; ok {
-				return newCluster(cfg, e), nil
+		e, ok := given[cfg.Name]
+		if !ok {
+			var err error
+			if e, err = openEngine(cfg); err != nil {
+				return fmt.Errorf("opening engines: %w", err)
 			}
-			return openCluster(cfg)
-		}()
-		if err != nil {
-			return fmt.Errorf("opening engines: %w", err)
 		}
+		c := newCluster(cfg, a.cfg.Attempts, e)
 		a.clusters[cfg.Name] = c
 		a.metrics.line(cfg.Name, c.line)
 		a.Close("engine "+cfg.Name, c.engine.Close)

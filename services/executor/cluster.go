@@ -19,22 +19,21 @@ type cluster struct {
 	cfg    EngineConfig
 	engine engine.Engine
 	line   *line.Line
+	budget *retryBudget
 }
 
-func openCluster(cfg EngineConfig) (*cluster, error) {
+func openEngine(cfg EngineConfig) (engine.Engine, error) {
 	ch, err := cfg.clickhouse()
 	if err != nil {
 		return nil, fmt.Errorf("engine %s: %w", cfg.Name, err)
 	}
-	e, err := clickhouse.Open(ch)
-	if err != nil {
-		return nil, err
-	}
-	return newCluster(cfg, e), nil
+	return clickhouse.Open(ch)
 }
 
-func newCluster(cfg EngineConfig, e engine.Engine) *cluster {
-	return &cluster{cfg: cfg, engine: e, line: line.New(max(cfg.Slots, 1))}
+func newCluster(cfg EngineConfig, attempts AttemptConfig, e engine.Engine) *cluster {
+	return &cluster{
+		cfg: cfg, engine: e, line: line.New(max(cfg.Slots, 1)), budget: newRetryBudget(attempts.RetryShare, attempts.RetryReserve),
+	}
 }
 
 // limits are those of a resource profile, with what it leaves out taken from the cluster's.

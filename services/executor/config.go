@@ -35,6 +35,8 @@ type EngineConfig struct {
 	Limits   Limits        `yaml:"limits" doc:"Limits and settings of every query."`
 	// Resources refine Limits for decisions that name a resource profile.
 	Resources map[string]Limits `yaml:"resources" doc:"Limits and settings by resource profile; what a profile leaves out is taken from limits."`
+	// Larger orders profiles by what they give.
+	Larger map[string]string `yaml:"larger" doc:"By resource profile, the larger one of this cluster that a read is tried with next when it ran out of memory."`
 }
 
 // Limits are what an engine enforces for one query.
@@ -48,6 +50,8 @@ type Limits struct {
 type AttemptConfig struct {
 	MaxAttempts   int           `yaml:"maxAttempts" doc:"Most attempts of one Task, on all clusters together. One that ended only because its executor went away does not count."`
 	MaxRetries    int           `yaml:"maxRetries" doc:"Most attempts in a row on one target after its first. One that ended only because its executor went away does not count."`
+	RetryShare    float64       `yaml:"retryShare" doc:"Retries that a cluster may get for each submission that is none, once retryReserve is spent. A retry beyond that becomes a failover, or the Task is routed anew."`
+	RetryReserve  int           `yaml:"retryReserve" doc:"Retries that a cluster may get in a row whatever was submitted, per process."`
 	BackoffFirst  time.Duration `yaml:"backoffFirst" doc:"Wait before the first retry on a target; it doubles, with jitter."`
 	BackoffMax    time.Duration `yaml:"backoffMax" doc:"Longest wait before a retry."`
 	CapacityWait  time.Duration `yaml:"capacityWait" doc:"Longest that an attempt waits for a sleeping pool before the Task is routed anew."`
@@ -76,9 +80,9 @@ func (c OverrunConfig) Validate() error {
 	switch {
 	case c.Every < 0 || (c.Every > 0 && c.Every < 10*time.Millisecond):
 		return config.Invalid("every", "must be 0, or at least 10ms, is %s", c.Every)
-	case c.EstimateFactor != 0 && c.EstimateFactor < 1:
+	case c.EstimateFactor != 0 && !(c.EstimateFactor >= 1):
 		return config.Invalid("estimateFactor", "must be 0, or at least 1, is %v", c.EstimateFactor)
-	case c.SLAFactor != 0 && c.SLAFactor < 1:
+	case c.SLAFactor != 0 && !(c.SLAFactor >= 1):
 		return config.Invalid("slaFactor", "must be 0, or at least 1, is %v", c.SLAFactor)
 	case c.EstimateFloor < 0:
 		return config.Invalid("estimateFloor", "must not be negative")
@@ -103,7 +107,7 @@ func Default() Config {
 		Kafka:     stream.DefaultConfig(),
 		Group:     g,
 		Attempts: AttemptConfig{
-			MaxAttempts: 6, MaxRetries: 2, BackoffFirst: 200 * time.Millisecond, BackoffMax: 10 * time.Second,
+			MaxAttempts: 6, MaxRetries: 2, RetryShare: 0.2, RetryReserve: 20, BackoffFirst: 200 * time.Millisecond, BackoffMax: 10 * time.Second,
 			CapacityWait: 2 * time.Minute, SignalAge: 30 * time.Second, GuardLeave: 5 * time.Second, GuardSettle: time.Second,
 			LookUpTimeout: 10 * time.Second, StopTimeout: 10 * time.Second, SeenAfter: 150 * time.Millisecond, Grace: 5 * time.Second,
 			Overrun: OverrunConfig{Every: time.Second, EstimateFactor: 5, EstimateFloor: 256 * config.MiB, SLAFactor: 2, Memory: true},
@@ -130,6 +134,20 @@ func (c EngineConfig) Validate() error {
 	if _, err := c.clickhouse(); err != nil {
 		return config.Invalid("url", "%w", err)
 	}
+	for name := range c.Larger {
+		next := name
+		for range len(c.Larger) + 1 {
+			if _, ok := c.Resources[next]; !ok && next != name {
+				return config.Invalid("larger", "%q is no resource profile of this engine", next)
+			}
+			if next = c.Larger[next]; next == "" {
+				break
+			}
+		}
+		if next != "" {
+			return config.Invalid("larger", "leads round in a circle from %q", name)
+		}
+	}
 	return nil
 }
 
@@ -152,6 +170,8 @@ func (c AttemptConfig) Validate() error {
 		return config.Invalid("maxAttempts", "must be at least 1, is %d", c.MaxAttempts)
 	case c.MaxRetries < 0:
 		return config.Invalid("maxRetries", "must not be negative, is %d", c.MaxRetries)
+	case !(c.RetryShare >= 0) || c.RetryReserve < 0:
+		return config.Invalid("retryShare", "and retryReserve must not be negative")
 	case c.BackoffFirst <= 0 || c.BackoffMax < c.BackoffFirst:
 		return config.Invalid("backoffMax", "must be at least backoffFirst, and both above 0")
 	case c.GuardLeave <= 0 || c.GuardSettle <= 0:

@@ -92,33 +92,62 @@ func (y *try) conclude(ctx context.Context) (*event.Outcome, *ending) {
 		Fallbacks: y.t.fallbacks,
 	}
 	if remedy == event.RemedyRetry {
+		if !end.TakenOver && y.cluster != nil {
+			y.cluster.budget.take()
+		}
 		end.DelayMs = y.p.app.cfg.Attempts.retryDelay(y.t.inARow(y.target, end.TakenOver)).Milliseconds()
 	}
 	return nil, end
 }
 
-// remedy fits the class's advice to what the Task has left.
+// remedy fits the class's advice to what the Task has left. Rows are shown to nobody before the whole result is stored, so an
+// attempt that failed has delivered none.
 func (y *try) remedy(c failure.Class) (r event.Remedy, why string, next *event.Target) {
-	advice := failure.Advise(failure.Situation{Class: c, ReadOnly: y.t.current.ReadOnly, Reach: y.reach})
-	options := y.t.candidates(y.target, c)
+	advice := failure.Advise(failure.Situation{Class: c, ReadOnly: y.t.current.ReadOnly, Reach: y.reach, Delivered: false})
+	options, larger := y.t.candidates(y.target, c), y.larger()
 	r, why = failure.Choose(advice, failure.Left{
-		Attempts:  y.p.app.cfg.Attempts.MaxAttempts - y.t.spent(y.ownersChanged(c)),
-		Retries:   y.p.app.cfg.Attempts.MaxRetries + 1 - y.t.inARow(y.target, y.ownersChanged(c)),
-		Fallbacks: len(options),
+		Attempts:    y.p.app.cfg.Attempts.MaxAttempts - y.t.spent(y.ownersChanged(c)),
+		Retries:     y.p.app.cfg.Attempts.MaxRetries + 1 - y.t.inARow(y.target, y.ownersChanged(c)),
+		RetryBudget: y.ownersChanged(c) || y.cluster == nil || y.cluster.budget.left(),
+		Larger:      larger != nil,
+		Fallbacks:   len(options),
 	})
-	if r == event.RemedyFailover {
+	switch r {
+	case event.RemedyFailover:
 		next = &options[0]
+	case event.RemedyEnlarge:
+		next = larger
 	}
 	return r, why, next
 }
 
-// candidates are the fallbacks of the decision that may still be tried: known here, not failed before, and not on the cluster
-// that is down.
+// larger is the same target with the next larger resource profile, or nil.
+func (y *try) larger() *event.Target {
+	if y.cluster == nil {
+		return nil
+	}
+	name := y.cluster.cfg.Larger[y.target.Resource]
+	if name == "" {
+		return nil
+	}
+	next := y.target
+	next.Resource = name
+	return &next
+}
+
+// candidates are the fallbacks of the decision that may still be tried: known here and not failed before. When a cluster is down
+// or does not start, the decision was made before that was known, and its fallbacks may be down too: those count that are
+// elsewhere and that a fresh signal says are ready. The rest is the router's to judge.
 func (t *task) candidates(failed event.Target, c failure.Class) []event.Target {
 	excluded := append(t.excluded(), failed)
+	now := time.Now()
 	return slices.DeleteFunc(slices.Clone(t.fallbacks), func(f event.Target) bool {
-		down := (c == failure.ClusterDown || c == failure.EngineStart) && f.Cluster == failed.Cluster
-		return down || t.p.app.clusters[f.Cluster] == nil || slices.Contains(excluded, f)
+		if c == failure.ClusterDown || c == failure.EngineStart {
+			if f.Cluster == failed.Cluster || !t.p.app.watch.Ready(f.Cluster, now) {
+				return true
+			}
+		}
+		return t.p.app.clusters[f.Cluster] == nil || slices.Contains(excluded, f)
 	})
 }
 

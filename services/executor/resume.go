@@ -61,7 +61,7 @@ func (t *task) after(last tried) step {
 	switch last.ending.Remedy {
 	case event.RemedyReroute:
 		s.await = true
-	case event.RemedyFailover:
+	case event.RemedyFailover, event.RemedyEnlarge:
 		s.target = *last.ending.Next
 	default:
 		s.delay = time.Duration(last.ending.DelayMs) * time.Millisecond

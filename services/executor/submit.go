@@ -45,6 +45,9 @@ func (s *submission) done() bool {
 func (y *try) submit(ctx context.Context) {
 	y.p.app.hooks.at(ctx, StepSubmitting, y.id)
 	y.p.app.metrics.submitted.WithLabelValues(y.target.Cluster).Inc()
+	if !y.retries() {
+		y.cluster.budget.submitted()
+	}
 	run, stop := context.WithCancelCause(trace.ContextWithSpan(context.Background(), trace.SpanFromContext(ctx)))
 	s := &submission{stop: stop, answered: make(chan answer, 1), stored: make(chan stored, 1), ended: make(chan struct{})}
 	y.running = s
@@ -57,6 +60,12 @@ func (y *try) submit(ctx context.Context) {
 		}
 		s.answered <- answer{rows, err, time.Now()}
 	})
+}
+
+// retries says that the attempt before this one failed on the same target.
+func (y *try) retries() bool {
+	n := len(y.t.tried)
+	return n > 1 && y.t.tried[n-2].ending != nil && y.t.tried[n-2].ending.Remedy == event.RemedyRetry
 }
 
 // query is what the engine is asked.

@@ -100,3 +100,12 @@ func (w *Watch) Asleep(cluster string, now time.Time) bool {
 	_, wakes := w.facts.Get(cluster, signal.WakeMs, now, 0).Last()
 	return replicas || wakes
 }
+
+// Ready says that a fresh signal calls a cluster ready, or healthy where nobody scales it, and none says the opposite.
+func (w *Watch) Ready(cluster string, now time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ready, readyKnown := w.facts.Get(cluster, signal.Ready, now, w.fresh).Get()
+	healthy, healthyKnown := w.facts.Get(cluster, signal.Healthy, now, w.fresh).Get()
+	return (readyKnown || healthyKnown) && (!readyKnown || ready != 0) && (!healthyKnown || healthy != 0)
+}

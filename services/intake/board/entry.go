@@ -181,7 +181,7 @@ func afterAttempt(a event.Attempt) string {
 		return a.State
 	}
 	switch a.Remedy {
-	case event.RemedyRetry:
+	case event.RemedyRetry, event.RemedyEnlarge:
 		return StateRetrying
 	case event.RemedyFailover, event.RemedyReroute:
 		return StateRerouting
