@@ -61,6 +61,10 @@ type Profile struct {
 	ExecMsMean *float64 `json:"execMsMean,omitempty"`
 	ExecMsP50  *float64 `json:"execMsP50,omitempty"`
 	ExecMsP95  *float64 `json:"execMsP95,omitempty"`
+	// TimeStops counts the runs that were stopped for their time, another part of Runs, and TimeStopMs is how long they had
+	// run by then on average: they would have taken at least that.
+	TimeStops  int64    `json:"timeStops,omitempty"`
+	TimeStopMs *float64 `json:"timeStopMs,omitempty"`
 	// PeakMemoryBytes is the highest seen, ReadBytes the mean of what the engine read.
 	PeakMemoryBytes *int64   `json:"peakMemoryBytes,omitempty"`
 	ReadBytesMean   *float64 `json:"readBytesMean,omitempty"`
