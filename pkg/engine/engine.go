@@ -25,6 +25,9 @@ type Query struct {
 	MaxMemoryBytes int64
 	// Settings are engine settings of the resource profile.
 	Settings map[string]string
+	// ReadOnly means that the statement is taken for a read. An engine that can makes sure of it, so that what was taken for a
+	// read by mistake fails and does nothing.
+	ReadOnly bool
 	// SubmitBefore is the moment past which the submission must not leave any more (the guard of the claim, on the
 	// monotonic clock). Zero means no bound. An adapter checks it as the last thing before it sends.
 	SubmitBefore time.Time
@@ -36,7 +39,9 @@ type Rows interface {
 	// Next moves to the next row; false means the end or an error, see Err.
 	Next() bool
 	// Values are the current row's values: nil, bool, string, int64, uint64, float64, json.Number (decimals and wide
-	// integers, exact), time.Time, []any, or map[string]any.
+	// integers, exact), time.Time (instants, and dates as their midnight, in UTC), []any, or map[string]any. A date and time
+	// without a zone is no instant: an engine that has such a type gives it as a string, 2026-11-30T09:15:00.25. Bytes that are
+	// no text are a string of hexadecimal digits behind 0x.
 	Values() ([]any, error)
 	Err() error
 	Close() error

@@ -31,6 +31,9 @@ const (
 	DonePerSecond Name = "donePerSecond"
 	// MemoryUsedBytes is the engine's memory now.
 	MemoryUsedBytes Name = "memoryUsedBytes"
+	// Connections are the open sessions of everybody; MaxConnections is the engine's limit on them, past which it refuses more.
+	Connections    Name = "connections"
+	MaxConnections Name = "maxConnections"
 )
 
 // Observation is what one source saw of one cluster at one moment.

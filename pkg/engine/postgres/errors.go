@@ -1,0 +1,89 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/pointsman/pointsman/pkg/engine"
+)
+
+// SQLSTATEs that mean several things.
+const (
+	codeCancelled = "57014"
+	codeShutdown  = "57P01"
+)
+
+var errHalfSent = errors.New("the connection broke while the statement was being sent, and its guard ran out before the rest of it left")
+
+// wrap gives an error its SQLSTATE and says how far the submission had come. r is nil for control statements.
+func (e *Engine) wrap(err error, r *run) *engine.Error {
+	if done, ok := errors.AsType[*engine.Error](err); ok {
+		return done
+	}
+	out := &engine.Error{Engine: Kind, Phase: engine.SentUnknown, Err: err}
+	if said, ok := pgError(err); ok {
+		out.Phase, out.Code = engine.Answered, said.Code
+		out.Err = errors.New(e.message(said, r))
+	} else if failed, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		out.Err = failed // names user and database, never the password
+	}
+	switch {
+	case r == nil:
+		if out.Code == "" && refused(err) {
+			out.Phase = engine.NotSent
+		}
+	case !r.sub.Sent():
+		out.Phase = engine.NotSent
+		switch {
+		case r.sub.Expired() || errors.Is(err, engine.ErrGuardExpired):
+			out.Err = engine.ErrGuardExpired
+		case errors.Is(err, errDuplicate):
+			out.Phase = engine.SentUnknown // not this one, but the other
+		}
+	case errors.Is(err, engine.ErrGuardExpired):
+		out.Err = errHalfSent // whoever reads ErrGuardExpired may send it again
+	}
+	return out
+}
+
+// message is what the server said, in one text.
+func (e *Engine) message(said *pgconn.PgError, r *run) string {
+	var b strings.Builder
+	b.WriteString(said.Message)
+	if said.Detail != "" {
+		b.WriteString("; " + said.Detail)
+	}
+	if said.Hint != "" {
+		b.WriteString("; hint: " + said.Hint)
+	}
+	switch {
+	case said.Code == codeCancelled && r != nil && r.limit > 0 && time.Since(r.started) >= r.limit && !strings.Contains(said.Message, "user request"):
+		// The server's language may be another one, and the table goes by this.
+		if !strings.Contains(said.Message, "statement timeout") {
+			b.WriteString(" (statement timeout)")
+		}
+	case said.Code == codeShutdown && r != nil && e.goingDown():
+		b.WriteString(" (the server is shutting down)")
+	}
+	return b.String()
+}
+
+// goingDown tells an operator who ended one session from a server that ends all: that one takes no connections any more.
+func (e *Engine) goingDown() bool {
+	ctx, cancel := context.WithTimeout(e.life, lookUpWithin)
+	defer cancel()
+	conn, err := pgconn.ConnectConfig(ctx, e.conn.Copy())
+	if err != nil {
+		return true
+	}
+	_ = conn.Close(ctx)
+	return false
+}
+
+// refused says that nobody listens at the address. A dial that times out says nothing of what runs there.
+func refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }

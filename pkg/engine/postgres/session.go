@@ -1,0 +1,184 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/pointsman/pointsman/pkg/engine"
+	"github.com/pointsman/pointsman/pkg/engine/wire"
+)
+
+// session is a connection for one attempt.
+type session struct {
+	engine *Engine
+	pg     *pgconn.PgConn
+	conn   *wire.Conn
+	// stoppable says that the server may be told to stop what runs here. The driver does so by itself when a connection breaks:
+	// right for a read, which is made again, and wrong for a write, which is left to end as it would.
+	stoppable atomic.Bool
+	once      sync.Once
+}
+
+var errNotStopped = errors.New("a write is not stopped because its connection broke")
+
+// dial makes a session on which nothing has run.
+func (e *Engine) dial(ctx context.Context) (*session, error) {
+	s := &session{engine: e}
+	cfg := *e.conn
+	dial := e.conn.DialFunc
+	cfg.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if s.pg != nil && !s.stoppable.Load() {
+			return nil, errNotStopped
+		}
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		guarded := wire.Guard(conn)
+		if s.pg == nil { // otherwise it carries the wish to stop
+			s.conn = guarded
+		}
+		return guarded, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.DialTimeout)
+	defer cancel()
+	pg, err := pgconn.ConnectConfig(ctx, &cfg)
+	if err != nil {
+		return nil, err
+	}
+	s.pg = pg
+	e.open.Add(1)
+	e.learn(ctx, s)
+	return s, nil
+}
+
+// The states of Engine.watchful.
+const (
+	watchUnknown int32 = iota
+	watchYes
+	watchNo
+)
+
+// learn asks once whether the server can notice, while a query runs, that its client has gone: from version 14 on, where its
+// operating system tells.
+func (e *Engine) learn(ctx context.Context, s *session) {
+	if e.watchful.Load() != watchUnknown {
+		return
+	}
+	r := s.pg.ExecParams(ctx, "SELECT set_config('client_connection_check_interval', '0', false), set_config('client_connection_check_interval', '1000', false), set_config('client_connection_check_interval', '0', false)", nil, nil, nil, nil).Read()
+	state := watchYes
+	if _, refused := errors.AsType[*pgconn.PgError](r.Err); refused {
+		state = watchNo
+	} else if r.Err != nil {
+		return
+	}
+	e.watchful.Store(state)
+}
+
+// prepare makes a session the attempt's: one statement that sets everything and takes the attempt's lock.
+func (s *session) prepare(ctx context.Context, q engine.Query) error {
+	sql, params := s.engine.preparation(q)
+	for try := range lockTries {
+		r := s.pg.ExecParams(ctx, sql, params, nil, nil, nil).Read()
+		if r.Err != nil {
+			return r.Err
+		}
+		row := r.Rows[0]
+		if string(row[len(row)-1]) == "t" {
+			s.stoppable.Store(q.ReadOnly)
+			return nil
+		}
+		// Who holds it may be a session that did nothing and is just going away.
+		if try < lockTries-1 {
+			select {
+			case <-time.After(lockWait):
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+	}
+	return errDuplicate
+}
+
+const (
+	lockTries = 5
+	lockWait  = 20 * time.Millisecond
+)
+
+var errDuplicate = errors.New("an attempt with this id has a session at the server already")
+
+// preparation is the statement that makes a session the attempt's. What a resource profile sets comes behind the time zone, so
+// that it may choose another one, and before all on which this adapter relies.
+func (e *Engine) preparation(q engine.Query) (sql string, params [][]byte) {
+	var b strings.Builder
+	b.WriteString("SELECT ")
+	set := func(name, value string) {
+		params = append(params, []byte(name), []byte(value))
+		fmt.Fprintf(&b, "set_config($%d, $%d, false), ", len(params)-1, len(params))
+	}
+	set("TimeZone", "UTC")
+	for _, name := range slices.Sorted(maps.Keys(q.Settings)) {
+		set(name, q.Settings[name])
+	}
+	if q.Database != "" {
+		set("search_path", quoteIdent(q.Database))
+	}
+	if q.MaxExecution > 0 {
+		set("statement_timeout", strconv.FormatInt(max(q.MaxExecution.Milliseconds(), 1), 10))
+	}
+	if q.ReadOnly {
+		set("default_transaction_read_only", "on")
+		if e.watchful.Load() == watchYes {
+			set("client_connection_check_interval", "1000")
+		}
+	}
+	set("DateStyle", "ISO")
+	set("IntervalStyle", "postgres")
+	set("bytea_output", "hex")
+	set("extra_float_digits", "1")
+	set("application_name", wire.Name(q.ID))
+	params = append(params, []byte(strconv.FormatInt(wire.LockKey(q.ID), 10)))
+	fmt.Fprintf(&b, "pg_try_advisory_lock($%d)", len(params))
+	return b.String(), params
+}
+
+func quoteIdent(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
+
+// cancel tells the server to stop what runs in the session. It needs none of the server's connections.
+func (s *session) cancel(ctx context.Context) error {
+	s.stoppable.Store(true)
+	return s.pg.CancelRequest(ctx)
+}
+
+// drop cuts the connection. What waits for the server returns.
+func (s *session) drop() { _ = s.conn.Close() }
+
+// close ends the session, in the background: nobody has to wait for it.
+func (s *session) close() {
+	s.once.Do(func() {
+		go func() {
+			defer s.engine.open.Add(-1)
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			defer context.AfterFunc(s.engine.life, s.drop)()
+			_ = s.pg.Close(ctx) // it is closed in any case
+			select {
+			case <-s.pg.CleanupDone(): // the driver may be telling the server to stop
+			case <-s.engine.life.Done():
+				s.drop()
+				<-s.pg.CleanupDone()
+			}
+		}()
+	})
+}
