@@ -24,6 +24,7 @@ type meaning struct {
 // tables has one table per engine kind.
 var tables = map[string]map[string]entry{
 	"clickhouse": clickhouse,
+	"postgres":   postgres,
 }
 
 func lookUp(engine, code, message string) (entry, bool) {
