@@ -44,6 +44,8 @@ type App struct {
 	ready    *telemetry.Gate
 	// leftovers are queries of attempts that were let go: they are read to their end, or to the client's.
 	leftovers sync.WaitGroup
+	// stopping are reads that were let go and are being stopped at the engine, which needs its client for that.
+	stopping sync.WaitGroup
 	arrivals  atomic.Uint64
 }
 
@@ -137,22 +139,10 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry, opts Options
 	return a, nil
 }
 
-// openClusters opens the configured engines. They are closed after the attempts have been let go: closing drops queries
-// without killing them.
+// openClusters opens the configured engines. They are closed after the attempts have been let go, and after what is to be stopped
+// has been: closing drops queries without killing them.
 func (a *App) openClusters(given map[string]engine.Engine) error {
-	a.OnStop("queries that were let go", func(ctx context.Context) error {
-		done := make(chan struct{})
-		go func() {
-			a.leftovers.Wait()
-			close(done)
-		}()
-		select {
-		case <-done:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	})
+	a.await("queries that were let go", &a.leftovers)
 	for _, cfg := range a.cfg.Engines {
 		e, ok := given[cfg.Name]
 		if !ok {
@@ -166,7 +156,25 @@ func (a *App) openClusters(given map[string]engine.Engine) error {
 		a.metrics.line(cfg.Name, c.line)
 		a.Close("engine "+cfg.Name, c.engine.Close)
 	}
+	a.await("reads that are stopped", &a.stopping)
 	return nil
+}
+
+// await waits at the stop for what still goes on.
+func (a *App) await(what string, wg *sync.WaitGroup) {
+	a.OnStop(what, func(ctx context.Context) error {
+		done := make(chan struct{})
+		go func() {
+			wg.Wait()
+			close(done)
+		}()
+		select {
+		case <-done:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
 }
 
 // Start sets the executor going. The consumer comes last, so that it is stopped first.

@@ -206,6 +206,14 @@ func (y *try) letGo(why error) {
 	}
 	if errors.Is(why, errReleased) && y.t.current.ReadOnly {
 		s.stop(why)
+		bound := time.NewTimer(y.p.app.cfg.Attempts.StopTimeout)
+		y.p.app.stopping.Go(func() {
+			defer bound.Stop()
+			select {
+			case <-s.ended:
+			case <-bound.C:
+			}
+		})
 	}
 	y.drain()
 }
