@@ -99,6 +99,7 @@ func TestEmbeddedEngine(t *testing.T) {
 		Large: "SELECT number, repeat('x', 100) FROM numbers(1000000)", LargeRows: 1_000_000,
 		Breaks:      "SELECT number, repeat('x', 100), throwIf(number = 900000, 'the ice is thin') FROM numbers(1000000) SETTINGS max_threads = 1",
 		BreaksClass: failure.Semantic,
+		Echo:        "SELECT toUInt32(%d)",
 		Setting:     "SELECT value FROM system.settings WHERE name = 'max_block_size'", SettingName: "max_block_size", SettingValue: "4242",
 	})
 }

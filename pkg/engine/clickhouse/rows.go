@@ -27,6 +27,7 @@ type rows struct {
 	targets  []target
 	count    int64
 	err      error
+	whole    bool // it was read to its end
 	finished atomic.Bool
 	once     sync.Once
 }
@@ -60,6 +61,7 @@ func (r *rows) Next() bool {
 			r.err = r.engine.wrap(err, r.sub)
 		}
 	}
+	r.whole = r.err == nil
 	r.finish()
 	return false
 }
@@ -125,7 +127,7 @@ func (r *rows) Stats() event.Stats {
 			s = summaryStats(header, r.count)
 		}
 	}
-	if r.finished.Load() && r.err == nil {
+	if r.whole {
 		n := r.count
 		s.ResultRows = &n
 	}

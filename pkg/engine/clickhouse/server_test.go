@@ -91,6 +91,7 @@ func TestServer(t *testing.T) {
 		Large: "SELECT number, number + 1, number + 2, number + 3 FROM (SELECT number FROM system.numbers LIMIT 3000000)", LargeRows: 3_000_000,
 		Breaks:      "SELECT number, throwIf(number = 900000) FROM (SELECT number FROM system.numbers LIMIT 1000000)",
 		BreaksClass: failure.Semantic,
+		Echo:        "SELECT toUInt32(%d)",
 		Setting:     "SELECT value FROM system.settings WHERE name = 'max_block_size'", SettingName: "max_block_size", SettingValue: "4242",
 	})
 }

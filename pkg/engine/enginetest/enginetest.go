@@ -53,6 +53,12 @@ type Fixture struct {
 	// Breaks gives some rows and then fails; BreaksClass is its class.
 	Breaks      string
 	BreaksClass failure.Class
+	// Echo gives one row with one number, that of its %d. Empty leaves out what needs it.
+	Echo string
+	// Writes adds a row to what NoResult has made, and Written counts those rows: for engines that keep a read from writing.
+	Writes, Written string
+	// GoneWithin is how long a cancelled query may still be counted by the engine; zero means a second.
+	GoneWithin time.Duration
 	// Setting is a statement that shows the value of a setting of a query, SettingName, and SettingValue is not its default.
 	Setting, SettingName, SettingValue string
 }
@@ -83,10 +89,15 @@ func Exercise(t *testing.T, f Fixture) {
 		{"GuardRanOut", false, guardRanOut},
 		{"FindAndKill", f.Slow == "", findAndKill},
 		{"KillUnknown", false, killUnknown},
+		{"HonestProgress", f.Slow == "", honestProgress},
 		{"DuplicateID", f.Slow == "", duplicateID},
 		{"CancelBeforeTheFirstAnswer", f.Slow == "", cancelBeforeAnswer},
 		{"CancelWhileReading", f.Large == "", cancelWhileReading},
 		{"CloseWhileReading", f.Large == "", closeWhileReading},
+		{"ReaderGoesAway", f.Large == "", readerGoesAway},
+		{"CountGoesBack", f.Slow == "", countGoesBack},
+		{"ManyAtOnce", f.Echo == "", manyAtOnce},
+		{"ReadsDoNotWrite", f.Writes == "", readsDoNotWrite},
 		{"LargeResult", f.Large == "", largeResult},
 		{"ClosingTheClientKillsNothingElse", f.Slow == "", closeClient},
 		{"CanaryAndLoad", false, canaryAndLoad},

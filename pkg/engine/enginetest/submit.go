@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -51,6 +52,7 @@ func noResult(t *testing.T, f Fixture) {
 }
 
 func types(t *testing.T, f Fixture) {
+	covers(t, f.Values)
 	rows, err := f.open(t).Submit(t.Context(), engine.Query{ID: id(t), SQL: f.Types})
 	require.NoError(t, err)
 	if diff := cmp.Diff(f.Columns, rows.Columns()); diff != "" {
@@ -63,6 +65,28 @@ func types(t *testing.T, f Fixture) {
 		t.Errorf("values:\n%s", diff)
 	}
 	require.NoError(t, rows.Close())
+}
+
+// covers asks that the fixture has what gets lost most easily.
+func covers(t *testing.T, values []any) {
+	t.Helper()
+	var wide, exact, missing, instant bool
+	for _, v := range values {
+		switch x := v.(type) {
+		case nil:
+			missing = true
+		case int64:
+			wide = wide || x > 1<<53
+		case uint64:
+			wide = wide || x > 1<<53
+		case json.Number:
+			exact = true
+		case time.Time:
+			instant = true
+			require.Equal(t, time.UTC, x.Location())
+		}
+	}
+	require.True(t, wide && exact && missing && instant, "a fixture needs an integer past 2^53 (%t), a decimal (%t), NULL (%t) and a time (%t)", wide, exact, missing, instant)
 }
 
 func settings(t *testing.T, f Fixture) {
@@ -112,7 +136,7 @@ func timeLimit(t *testing.T, f Fixture) {
 	err := awaitEnd(t, run(t.Context(), e, engine.Query{ID: name, SQL: f.Slow, MaxExecution: time.Second}))
 	f.failedAs(t, err, failure.Timeout)
 	require.Less(t, time.Since(began), 15*time.Second)
-	awaitState(t, e, name, engine.RunUnknown)
+	awaitGone(t, e, name)
 }
 
 func failsMidway(t *testing.T, f Fixture) {

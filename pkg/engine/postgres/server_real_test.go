@@ -130,6 +130,8 @@ func TestServer(t *testing.T) {
 		Large: "SELECT g, repeat('x', 100) FROM generate_series(1, 1000000) g", LargeRows: 1_000_000,
 		Breaks:      "SELECT g, repeat('x', 100), 1 / (900000 - g) FROM generate_series(1, 1000000) g",
 		BreaksClass: failure.Semantic,
-		Setting:     "SELECT current_setting('work_mem')", SettingName: "work_mem", SettingValue: "7MB",
+		Echo:        "SELECT %d",
+		Writes:      "INSERT INTO nothing VALUES (1)", Written: "SELECT count(*) FROM nothing",
+		Setting: "SELECT current_setting('work_mem')", SettingName: "work_mem", SettingValue: "7MB",
 	})
 }
