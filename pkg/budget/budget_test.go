@@ -95,7 +95,7 @@ func TestCheck(t *testing.T) {
 		{"bytes used up", budget.Usage{Bytes: 2e12}, signal.Missing("catalog"), budget.BytesExhausted, "0 B of its budget of 2.0 TB left"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := budget.Check(l, c.usage, c.bytes, []string{"sales.events"}, now)
+			r := budget.Check(l, budget.Account{Usage: c.usage}, budget.Ask{Bytes: c.bytes, Tables: []string{"sales.events"}}, now)
 			if c.code == "" {
 				require.Nil(t, r)
 				return
@@ -107,5 +107,5 @@ func TestCheck(t *testing.T) {
 			require.Contains(t, r.Left, "queries")
 		})
 	}
-	require.Nil(t, budget.Check(budget.Limits{}, budget.Usage{Queries: 1e6, Bytes: 1e15}, known(1e15), nil, now), "no limits, no rejection")
+	require.Nil(t, budget.Check(budget.Limits{}, budget.Account{Usage: budget.Usage{Queries: 1e6, Bytes: 1e15}}, budget.Ask{Bytes: known(1e15)}, now), "no limits, no rejection")
 }

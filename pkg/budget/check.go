@@ -2,17 +2,10 @@ package budget
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
-	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/signal"
-)
-
-// The codes of a budget rejection.
-const (
-	QueriesExhausted = "session_query_budget"
-	BytesExhausted   = "session_byte_budget"
-	WallExhausted    = "session_time_budget"
 )
 
 // Left is what a session may still use. An absent value has no limit.
@@ -24,73 +17,65 @@ type Left struct {
 
 // Remaining subtracts the usage from the limits.
 func Remaining(l Limits, u Usage, now time.Time) Left {
-	left := func(most, used int64, unit signal.Unit) signal.Value {
-		if most == 0 {
-			return signal.Missing("budget")
-		}
-		return signal.Of(float64(most-used), unit, "budget", now)
-	}
 	return Left{
-		Queries: left(l.MaxQueries, u.Queries, signal.Count),
-		Bytes:   left(l.MaxBytes, u.Bytes, signal.Bytes),
-		WallMs:  left(l.MaxWall.Milliseconds(), u.WallMs, signal.Millis),
+		Queries: left(l.MaxQueries, u.Queries, signal.Count, now),
+		Bytes:   left(l.MaxBytes, u.Bytes, signal.Bytes, now),
+		WallMs:  left(l.MaxWall.Milliseconds(), u.WallMs, signal.Millis, now),
 	}
 }
 
-// Check says whether a session may run one more Task with that estimate of bytes, and if not, an answer that a person or
-// a model can act on. tables are the tables of the query, for the suggestion.
-func Check(l Limits, u Usage, bytes signal.Value, tables []string, now time.Time) *event.Rejection {
-	left := Remaining(l, u, now)
-	reject := func(code, message, suggestion string) *event.Rejection {
-		r := &event.Rejection{Code: code, Message: message + " " + suggestion, Suggestion: suggestion, Left: map[string]signal.Value{}}
-		for name, v := range map[string]signal.Value{"queries": left.Queries, "bytes": left.Bytes, "wallMs": left.WallMs} {
-			if v.State() != signal.Absent {
-				r.Left[name] = v
-			}
-		}
-		if bytes.State() != signal.Absent {
-			r.Estimate = map[string]signal.Value{"scanBytes": bytes}
-		}
-		return r
+func left(most, used int64, unit signal.Unit, now time.Time) signal.Value {
+	if most == 0 {
+		return signal.Missing("budget")
 	}
+	return signal.Of(float64(most-used), unit, "budget", now)
+}
+
+func (l Left) values() map[string]signal.Value {
+	return map[string]signal.Value{"queries": l.Queries, "bytes": l.Bytes, "wallMs": l.WallMs}
+}
+
+// newSession is what to do when no change of the query would help.
+const newSession = "Summarise what you have; if you need more, ask the user and open a new session."
+
+// Check says whether a session may run one more query, and if not, an answer that a person or a model can act on. Loops come
+// first: who asks the same thing again is told that, and not that the budget is small.
+func Check(l Limits, a Account, ask Ask, now time.Time) *Refusal {
+	left := Remaining(l, a.Usage, now)
+	if l.MaxRepeats > 0 && a.Repeats >= l.MaxRepeats {
+		return answer(LoopRepeats,
+			fmt.Sprintf("This session has run this very query %d times already, which is as often as it may.", a.Repeats),
+			"Use the answer you have, or change the query: its result does not depend on how often you ask.",
+			left.values(), ask.estimate(), "limit", strconv.FormatInt(l.MaxRepeats, 10))
+	}
+	if l.MaxGrowing > 0 && a.Growing > l.MaxGrowing {
+		return answer(LoopGrows,
+			fmt.Sprintf("This is the query number %d in a row on %s that scans more than the one before it.", a.Growing, ask.table()),
+			"Stop widening it. Go back to a narrower filter, or summarise what you have.",
+			left.values(), ask.estimate(), "limit", strconv.FormatInt(l.MaxGrowing, 10), "growing", strconv.FormatInt(a.Growing, 10))
+	}
+	u := a.Usage
 	if l.MaxQueries > 0 && u.Queries >= l.MaxQueries {
-		return reject(QueriesExhausted,
-			fmt.Sprintf("This session has used all %d queries of its budget.", l.MaxQueries),
-			"Summarise what you have; if you need more, ask the user and open a new session.")
+		return answer(QueriesExhausted, fmt.Sprintf("This session has used all %d queries of its budget.", l.MaxQueries), newSession,
+			left.values(), ask.estimate(), "limit", strconv.FormatInt(l.MaxQueries, 10))
 	}
 	if l.MaxWall > 0 && u.WallMs >= l.MaxWall.Milliseconds() {
-		return reject(WallExhausted,
+		return answer(WallExhausted,
 			fmt.Sprintf("This session has used %s of execution time, all of its budget of %s.",
-				(time.Duration(u.WallMs)*time.Millisecond).Round(time.Millisecond), l.MaxWall),
-			"Summarise what you have; if you need more, ask the user and open a new session.")
+				(time.Duration(u.WallMs)*time.Millisecond).Round(time.Millisecond), l.MaxWall), newSession,
+			left.values(), ask.estimate(), "limitMs", strconv.FormatInt(l.MaxWall.Milliseconds(), 10))
 	}
-	n, known := bytes.Last()
+	n, known := ask.Bytes.Last()
 	if l.MaxBytes > 0 && (u.Bytes >= l.MaxBytes || known && u.Bytes+int64(n) > l.MaxBytes) {
-		over := "what it asks for is not known"
+		asks := "what it asks for is not known"
 		if known {
-			over = "this query would scan about " + humanBytes(int64(n))
+			asks = "this query would scan about " + humanBytes(int64(n))
 		}
-		from := "the table"
-		if len(tables) > 0 {
-			from = tables[0]
-		}
-		return reject(BytesExhausted,
-			fmt.Sprintf("This session has %s of its budget of %s left and %s.",
-				humanBytes(max(0, l.MaxBytes-u.Bytes)), humanBytes(l.MaxBytes), over),
-			fmt.Sprintf("Add a narrower filter on %s, or query a summary of it.", from))
+		rest := max(0, l.MaxBytes-u.Bytes)
+		return answer(BytesExhausted,
+			fmt.Sprintf("This session has %s of its budget of %s left and %s.", humanBytes(rest), humanBytes(l.MaxBytes), asks),
+			ask.smaller(rest), left.values(), ask.estimate(),
+			"left", humanBytes(rest), "limit", humanBytes(l.MaxBytes), "asks", asks)
 	}
 	return nil
-}
-
-func humanBytes(n int64) string {
-	const units = "kMGTPE"
-	if n < 1000 {
-		return fmt.Sprintf("%d B", n)
-	}
-	v, u := float64(n), -1
-	for v >= 999.95 && u < len(units)-1 {
-		v /= 1000
-		u++
-	}
-	return fmt.Sprintf("%.1f %cB", v, units[u])
 }

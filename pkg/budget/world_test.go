@@ -293,7 +293,9 @@ func (w *world) decide(p *router, batch []budget.Query) {
 		}
 		r := a.Refused
 		if r == nil && !a.Admitted {
-			r = budget.Check(w.limits, a.Usage, signal.Of(float64(*q.Bytes), signal.Bytes, "catalog", began), nil, began)
+			if no := budget.Check(w.limits, a, budget.Ask{Bytes: signal.Of(float64(*q.Bytes), signal.Bytes, "catalog", began)}, began); no != nil {
+				r = &no.Rejection
+			}
 		}
 		switch {
 		case r == nil:

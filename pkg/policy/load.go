@@ -73,8 +73,10 @@ func Load(file string, text []byte) (*Policy, error) {
 			readOptions(r, f, "the thresholds", thresholdOptions, &p.Thresholds)
 		case "exploration":
 			p.Exploration = r.exploration(f)
+		case "summaries":
+			p.Summaries = r.summaries(f)
 		default:
-			r.fault(f.keyNode, f.path, "unknown key; known are engines, rules, budgets, defaults, thresholds, exploration")
+			r.fault(f.keyNode, f.path, "unknown key; known are engines, rules, budgets, defaults, thresholds, exploration, summaries")
 		}
 	}
 	r.checkWhole(tree.Docs[0].Body, &p)

@@ -4,11 +4,7 @@
 // Reading files and reloading them is the router's business; filters and ranking are pkg/route's.
 package policy
 
-import (
-	"time"
-
-	"github.com/pointsman/pointsman/pkg/budget"
-)
+import "time"
 
 // Policy is a compiled routing policy. It is immutable: a reload makes a new one.
 type Policy struct {
@@ -22,6 +18,8 @@ type Policy struct {
 	// Thresholds are the named numbers that verdicts and ranking use.
 	Thresholds  Thresholds
 	Exploration Exploration
+	// Summaries names the summary tables of tables, by the table's name in lower case.
+	Summaries map[string][]string
 }
 
 // Action is what a rule does.
@@ -48,13 +46,6 @@ type Rule struct {
 	Notify bool
 	// Strict forbids every other pool, also as a fallback.
 	Strict bool
-}
-
-// Budgets are the limits of principals by class.
-type Budgets struct {
-	AgentSession *budget.Limits
-	// BatchMaxConcurrent caps the running queries of one batch principal; zero means no cap.
-	BatchMaxConcurrent int
 }
 
 // Defaults fill what a Task leaves out.

@@ -16,6 +16,8 @@ type reader struct {
 	faults FaultList
 	// queues are those of the engine being read: they begin with what the engine says, wherever they stand in it.
 	queues *field
+	// tenants is budgets.tenants, which is read after budgets.tenant.
+	tenants *field
 }
 
 // field is one key of a mapping with its value.

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pointsman/pointsman/pkg/budget"
 	"github.com/pointsman/pointsman/pkg/classify"
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/policy"
@@ -30,12 +29,10 @@ func Decide(in Input) event.RouteDecision {
 	if strings.TrimSpace(in.Task.SQL) == "" {
 		return reject(d, NewReason(InvalidTask, "message", "there is no SQL to run: an intent alone needs a planner that turns it into SQL first; send `sql`"), nil)
 	}
-	if l := in.limits(); l != nil && !in.Session.Admitted {
-		if r := budget.Check(*l, in.Session.Usage, in.scanBytes(), d.Tables, in.Now); r != nil {
-			d.Reasons = []event.Reason{{Code: r.Code, Text: r.Message}}
-			d.Kind, d.Rejection = event.Reject, r
-			return d
-		}
+	if reason, refusal := admission(&in, d.Tables); refusal != nil {
+		d.Reasons = []event.Reason{reason}
+		d.Kind, d.Rejection = event.Reject, refusal
+		return d
 	}
 	verdict, _, _ := classify.Classify(features(&in), in.Policy.Thresholds)
 	d.Verdict = string(verdict)

@@ -44,6 +44,8 @@ type Input struct {
 	Inflight map[string]int `json:"inflight,omitempty"`
 	// Session is the account of the Task's session, nil when it has none.
 	Session *SessionAccount `json:"session,omitempty"`
+	// Tenant is what the Task's tenant has used, nil when the policy counts nothing of it.
+	Tenant *TenantAccount `json:"tenant,omitempty"`
 
 	Policy *policy.Policy `json:"-"`
 	// PolicyHash names the policy in JSON; Decide looks at Policy alone.
@@ -56,18 +58,17 @@ type Input struct {
 }
 
 // SessionAccount is what a session has used when the Task came.
-type SessionAccount struct {
-	Usage budget.Usage `json:"usage"`
-	// Admitted says that this Task was charged already: it is a repeat or a later attempt.
-	Admitted bool `json:"admitted"`
-}
+type SessionAccount = budget.Account
+
+// TenantAccount is what a tenant has used when the Task came.
+type TenantAccount = budget.TenantAccount
 
 // limits returns the session limits that apply to the Task, or nil.
 func (in *Input) limits() *budget.Limits {
-	if in.Session == nil || in.Task.SessionClass() != query.Agent {
+	if in.Session == nil {
 		return nil
 	}
-	return in.Policy.Budgets.AgentSession
+	return in.Policy.Budgets.OfSession(in.Task)
 }
 
 func (in *Input) sla() time.Duration { return in.Task.SLA(in.Policy.Defaults.SLA) }

@@ -3,6 +3,7 @@ package route
 import (
 	"strings"
 
+	"github.com/pointsman/pointsman/pkg/budget"
 	"github.com/pointsman/pointsman/pkg/event"
 )
 
@@ -41,6 +42,17 @@ const (
 	QueueWaitOverLimit  Code = "queue_wait_over_limit"
 	NotTheRulesPool     Code = "not_the_rules_pool"
 
+	// Why a Task was not admitted.
+	SessionQueries   Code = budget.QueriesExhausted
+	SessionBytes     Code = budget.BytesExhausted
+	SessionTime      Code = budget.WallExhausted
+	SessionRepeats   Code = budget.LoopRepeats
+	SessionGrows     Code = budget.LoopGrows
+	TenantQueries    Code = budget.TenantQueries
+	TenantBytes      Code = budget.TenantBytes
+	TenantConcurrent Code = budget.TenantConcurrent
+	ConcurrencyQuota Code = budget.Concurrent
+
 	// Why a Task was rejected.
 	NoCandidate    Code = "no_candidate"
 	NoCandidateFor Code = "no_candidate_strict"
@@ -77,6 +89,16 @@ var Templates = map[Code]string{
 	MemoryOverLimit:     "this fingerprint has used {bytes} bytes of memory, its limit is {limit}",
 	QueueWaitOverLimit:  "its queue is about {waitMs} ms long, its limit is {limitMs} ms",
 	NotTheRulesPool:     "rule {rule} routes to {cluster}",
+
+	SessionQueries:   "the session has used all {limit} queries of its budget",
+	SessionBytes:     "the session has {left} of its budget of {limit} left, and {asks}",
+	SessionTime:      "the session has used its budget of {limitMs} ms of execution time",
+	SessionRepeats:   "the session has run this very query {limit} times already",
+	SessionGrows:     "query number {growing} in a row over these tables that scans more than the one before; {limit} are allowed",
+	TenantQueries:    "the tenant has used all {limit} queries that it may run in {window}",
+	TenantBytes:      "the tenant has {left} left of the {limit} that it may scan in {window}, and {asks}",
+	TenantConcurrent: "the tenant has {running} queries running, and may have {limit}",
+	ConcurrencyQuota: "the principal has {running} batch queries running, and may have {limit}",
 
 	NoCandidate:    "no cluster can take this query now: {why}",
 	NoCandidateFor: "rule {rule} allows only {cluster}, which can't take it: {why}",
