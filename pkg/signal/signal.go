@@ -5,7 +5,6 @@
 package signal
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"time"
@@ -137,43 +136,3 @@ func (u Unit) format(n float64) string {
 }
 
 const sizePrefixes = "kMGTPE"
-
-type wire struct {
-	State  State      `json:"state"`
-	Value  *float64   `json:"value,omitempty"`
-	Unit   Unit       `json:"unit,omitempty"`
-	Source string     `json:"source,omitempty"`
-	At     *time.Time `json:"at,omitempty"`
-}
-
-// MarshalJSON writes an absent Value without a number, and a zero that is known with one.
-func (v Value) MarshalJSON() ([]byte, error) {
-	w := wire{State: v.State(), Unit: v.Unit, Source: v.Source}
-	if n, ok := v.Last(); ok {
-		w.Value = &n
-	}
-	if !v.At.IsZero() {
-		at := v.At.UTC()
-		w.At = &at
-	}
-	return json.Marshal(w)
-}
-
-// UnmarshalJSON reads a Value. A state this version does not know counts as stale when there is a number, else as absent.
-func (v *Value) UnmarshalJSON(data []byte) error {
-	var w wire
-	if err := json.Unmarshal(data, &w); err != nil {
-		return err
-	}
-	*v = Value{Unit: w.Unit, Source: w.Source}
-	if w.At != nil {
-		v.At = w.At.UTC()
-	}
-	if w.Value != nil && w.State != Absent {
-		v.number, v.state = *w.Value, Stale
-		if w.State == Known {
-			v.state = Known
-		}
-	}
-	return nil
-}

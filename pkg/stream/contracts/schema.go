@@ -203,5 +203,8 @@ func (g generator) signalValue() *node {
 	p.add("unit", &node{Type: "string", Examples: g.comments.values["signal.Unit"]})
 	p.add("source", &node{Type: "string"})
 	p.add("at", &node{Type: "string", Format: "date-time"})
-	return &node{Type: "object", Description: g.comments.types["signal.Value"], Properties: p, Required: []string{"state"}}
+	return &node{
+		Type:        []string{"object", "number", "null"},
+		Description: g.comments.types["signal.Value"] + " A number alone is known, null is absent.", Properties: p, Required: []string{"state"},
+	}
 }
