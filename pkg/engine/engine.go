@@ -69,6 +69,8 @@ type Run struct {
 	Stats event.Stats
 	// Elapsed is how long it has run, zero when the engine does not say.
 	Elapsed time.Duration
+	// Failure is what a failed run failed of, nil when the engine does not say.
+	Failure *Error
 }
 
 // Engine is one cluster of one kind.
@@ -104,6 +106,7 @@ type Error struct {
 	Engine string // kind, e.g. clickhouse
 	Code   string // native code, e.g. 241; empty when the error is not the engine's
 	Name   string
+	Type   string // native type of errors, for engines that give each code one, e.g. USER_ERROR
 	Phase  Phase
 	Err    error
 }

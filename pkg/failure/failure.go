@@ -77,6 +77,7 @@ type Report struct {
 	Engine  string // kind, e.g. clickhouse
 	Code    string // native code; empty when the error is not the engine's
 	Name    string // native name of the code, when the engine gave one
+	Type    string // native type of the error, for engines that give each code one; a code in the table does not need it
 	Message string
 	Reach   Reach
 }
@@ -97,6 +98,8 @@ func Classify(r Report) event.Failure {
 		class, hint = SubmitUnknown, ""
 	case known:
 		class = ClusterDown // the engine reports that something behind it can't be reached
+	case r.Code != "" && types[r.Engine][r.Type].Known():
+		class = types[r.Engine][r.Type]
 	case r.Code != "":
 		class, hint = Internal, "The engine's error code "+r.Code+" is not in pointsman's table; the engine's own message says more."
 	default:

@@ -25,6 +25,12 @@ type meaning struct {
 var tables = map[string]map[string]entry{
 	"clickhouse": clickhouse,
 	"postgres":   postgres,
+	"trino":      trino,
+}
+
+// types has the classes of an engine's own types of errors, for codes that its table lacks.
+var types = map[string]map[string]Class{
+	"trino": trinoTypes,
 }
 
 func lookUp(engine, code, message string) (entry, bool) {

@@ -154,7 +154,7 @@ const maxMessage = 4 << 10
 func (y *try) classify(err error) (event.Failure, failure.Reach) {
 	r := failure.Report{Engine: y.cluster.cfg.Kind, Message: err.Error(), Reach: failure.SentUnknown}
 	if e, ok := errors.AsType[*engine.Error](err); ok {
-		r = failure.Report{Engine: e.Engine, Code: e.Code, Name: e.Name, Message: e.Error(), Reach: failure.Reach(e.Phase)}
+		r = failure.Report{Engine: e.Engine, Code: e.Code, Name: e.Name, Type: e.Type, Message: e.Error(), Reach: failure.Reach(e.Phase)}
 	}
 	if len(r.Message) > maxMessage {
 		r.Message = r.Message[:maxMessage] + "…"

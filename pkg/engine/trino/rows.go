@@ -1,0 +1,246 @@
+package trino
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pointsman/pointsman/pkg/engine"
+	"github.com/pointsman/pointsman/pkg/engine/wire"
+	"github.com/pointsman/pointsman/pkg/event"
+)
+
+// rows is one query and its result. Next, Values, Stats and Close belong to one goroutine; halt may come from another.
+type rows struct {
+	engine *Engine
+	sub    *wire.Submission
+	run    context.Context // ends with the client's life, or when the query is halted
+	drop   context.CancelCauseFunc
+	unhook func() bool
+
+	mu  sync.Mutex
+	id  string // Trino's own
+	uri string // of the next page; empty when there is none
+
+	started bool // the server has answered for it
+	update  bool // it has no rows: what the server sends of them is a count
+	columns []event.Column
+	types   []signature
+	data    [][]any
+	at      int
+	count   int64
+	seen    pageStats
+	err     *engine.Error
+
+	over        atomic.Bool // the server has said that it is over
+	halting     sync.Once
+	unconfirmed error
+}
+
+var errReaderLeft = errors.New("the result was closed before its end")
+
+func newRows(e *Engine, sub *wire.Submission) *rows {
+	r := &rows{engine: e, sub: sub, unhook: func() bool { return true }}
+	r.run, r.drop = context.WithCancelCause(e.life)
+	return r
+}
+
+func (r *rows) next() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.uri
+}
+
+// take keeps what an answer says.
+func (r *rows) take(a results) {
+	r.mu.Lock()
+	r.id, r.uri = a.ID, a.NextURI
+	r.mu.Unlock()
+	r.seen.merge(a.Stats)
+	r.data, r.at = a.Data, 0
+	if a.UpdateType != "" {
+		r.update = r.update || a.UpdateCount != nil || len(a.Columns) == 0
+	}
+	if r.columns == nil && a.Columns != nil {
+		for _, c := range a.Columns {
+			r.columns = append(r.columns, event.Column{Name: c.Name, Type: c.Type})
+			r.types = append(r.types, c.Signature)
+		}
+	}
+	if r.update {
+		r.columns, r.data = nil, nil
+	}
+	if a.Error != nil || a.NextURI == "" {
+		r.over.Store(true)
+	}
+}
+
+// page gets the next page. One that can't be had is asked for again, since the server keeps it: for the first one only within
+// the guard, which the connection sees to.
+func (r *rows) page() *engine.Error {
+	ctx, bound := r.run, r.engine.cfg.RetryFor
+	var sub *wire.Submission
+	if !r.started {
+		ctx, bound, sub = withStart(r.run, r.sub), startFor, r.sub
+	}
+	uri, began := r.next(), time.Now()
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		answer, err := r.engine.statement(ctx, http.MethodGet, uri, r.engine.header(), "")
+		if err == nil {
+			r.started = true
+			r.take(answer)
+			if answer.Error != nil {
+				return answer.Error.failed()
+			}
+			return nil
+		}
+		if cause := context.Cause(r.run); cause != nil {
+			return r.engine.wrap(cause, sub)
+		}
+		if refused(err) {
+			bound = min(bound, refusedFor) // the coordinator is down, and its queries with it
+		}
+		if !again(err) || time.Since(began) >= bound {
+			return r.engine.wrap(err, sub)
+		}
+		select {
+		case <-time.After(wait):
+		case <-r.run.Done():
+			return r.engine.wrap(context.Cause(r.run), sub)
+		}
+	}
+}
+
+// begin starts the query and reads up to its first rows or its end.
+func (r *rows) begin() *engine.Error {
+	for len(r.data) == 0 && !r.over.Load() {
+		if err := r.page(); err != nil {
+			return err
+		}
+	}
+	if r.over.Load() && len(r.data) == 0 {
+		r.finish()
+	}
+	return nil
+}
+
+// settle says of an error what became of the query. One that was stopped from here is stopped by now; one that the server will
+// give no more pages of is stopped, so that whoever goes on elsewhere leaves nothing behind; of one whose connection broke, and
+// of what runs when the client is closed, nothing is known.
+func (r *rows) settle(err *engine.Error) *engine.Error {
+	switch {
+	case r.over.Load(), r.engine.life.Err() != nil:
+	case r.run.Err() != nil:
+		cause := context.Cause(r.run)
+		unconfirmed := r.halt(cause) // waits for the one that is under way
+		if r.sub.Sent() {
+			err = r.engine.stopped(cause, unconfirmed)
+		}
+	case err.Phase == engine.NotSent:
+		_ = r.halt(err) // what was only posted runs nothing, wanted or not
+	case err.Phase == engine.Answered:
+		if r.halt(err) != nil {
+			err.Phase = engine.SentUnknown
+		}
+	}
+	r.finish()
+	return err
+}
+
+// halt kills the query at the server and waits until it is gone. It runs once; whoever comes later waits for it and gets the
+// same answer: nil when the server has confirmed it.
+func (r *rows) halt(cause error) error {
+	r.halting.Do(func() {
+		r.drop(cause)
+		r.mu.Lock()
+		id, uri := r.id, r.uri
+		r.mu.Unlock()
+		if id == "" || r.over.Load() {
+			return
+		}
+		ctx, cancel := context.WithTimeout(r.engine.life, stopWithin)
+		defer cancel()
+		r.unconfirmed = r.engine.stop(ctx, id, uri)
+	})
+	return r.unconfirmed
+}
+
+// finish lets go of what the query held here.
+func (r *rows) finish() {
+	r.unhook()
+	r.drop(errReaderLeft)
+}
+
+// Columns names the result's columns.
+func (r *rows) Columns() []event.Column { return r.columns }
+
+// Next moves to the next row.
+func (r *rows) Next() bool {
+	for r.err == nil {
+		switch {
+		case r.at < len(r.data):
+			r.at++
+			r.count++
+			return true
+		case r.over.Load():
+			r.finish()
+			return false
+		}
+		if err := r.page(); err != nil {
+			r.err = r.settle(err)
+		}
+	}
+	return false
+}
+
+// Values are the current row's values.
+func (r *rows) Values() ([]any, error) {
+	row := r.data[r.at-1]
+	out := make([]any, len(r.types))
+	if len(row) != len(out) {
+		return nil, r.unreadable(errRagged)
+	}
+	for i, v := range row {
+		var err error
+		if out[i], err = r.types[i].value(v); err != nil {
+			return nil, r.unreadable(err)
+		}
+	}
+	return out, nil
+}
+
+func (r *rows) unreadable(err error) *engine.Error {
+	return &engine.Error{Engine: Kind, Phase: engine.Answered, Err: err}
+}
+
+// Err is what ended the rows before their end.
+func (r *rows) Err() error {
+	if r.err == nil {
+		return nil // a nil *engine.Error would be an error
+	}
+	return r.err
+}
+
+// Close ends the query when it still runs.
+func (r *rows) Close() error {
+	if !r.over.Load() && r.engine.life.Err() == nil {
+		_ = r.halt(errReaderLeft) // a server that can't be reached gives it up by itself, as nobody asks for its pages
+	}
+	r.finish()
+	return nil
+}
+
+// Stats is what the server said of the run.
+func (r *rows) Stats() event.Stats {
+	s := stats(r.seen.State, r.seen.ProcessedRows, r.seen.PhysicalInputBytes, r.seen.ProcessedBytes, r.seen.PeakMemoryBytes)
+	if r.over.Load() && r.at >= len(r.data) && r.err == nil {
+		n := r.count
+		s.ResultRows = &n
+	}
+	return s
+}
+
+var _ engine.Rows = (*rows)(nil)
