@@ -43,6 +43,7 @@ var core = []string{
 	"pkg/classify",
 	"pkg/capacity",
 	"pkg/route",
+	"pkg/replay", // decisions made again
 	"pkg/attempt",
 }
 
