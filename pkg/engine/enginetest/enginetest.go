@@ -29,6 +29,11 @@ type Fixture struct {
 	// Dead makes a client of an address at which nobody listens.
 	Dead func(t *testing.T) engine.Engine
 
+	// Addr is the address of the server, and OpenAt makes a client of another address, behind which it is: for engines that speak
+	// over one TCP connection. Statements must be sent as they are.
+	Addr   string
+	OpenAt func(t *testing.T, addr string) engine.Engine
+
 	// One gives one row with the number 1, and reads at least one row.
 	One string
 	// Empty gives columns and no row.
@@ -101,6 +106,7 @@ func Exercise(t *testing.T, f Fixture) {
 		{"LargeResult", f.Large == "", largeResult},
 		{"ClosingTheClientKillsNothingElse", f.Slow == "", closeClient},
 		{"CanaryAndLoad", false, canaryAndLoad},
+		{"Network", f.OpenAt == nil, network},
 		{"DeadServer", f.Dead == nil, deadServer},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -131,7 +137,7 @@ func (f Fixture) failed(t *testing.T, err error, want failure.Class) *engine.Err
 	var e *engine.Error
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, f.Kind, e.Engine)
-	got := failure.Classify(failure.Report{Engine: e.Engine, Code: e.Code, Name: e.Name, Message: e.Error(), Reach: failure.Reach(e.Phase)})
+	got := failure.Classify(failure.Report{Engine: e.Engine, Code: e.Code, Name: e.Name, Type: e.Type, Message: e.Error(), Reach: failure.Reach(e.Phase)})
 	require.Equal(t, string(want), got.Class, "%v (code %q, phase %s)", err, e.Code, e.Phase)
 	return e
 }

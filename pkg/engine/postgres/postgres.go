@@ -56,6 +56,8 @@ const (
 	controlName        = "pointsman"
 	// stopWithin bounds how long a stop waits for the server's own word before the connection is dropped.
 	stopWithin = 5 * time.Second
+	// dropAfter is how long the rest of a result that nobody wants is awaited: a server that waits for its reader does not listen.
+	dropAfter = 500 * time.Millisecond
 )
 
 // Engine is one PostgreSQL server.

@@ -101,7 +101,7 @@ func (r *rows) abort() {
 			r.session.drop()
 			return
 		}
-		time.AfterFunc(stopWithin, r.session.drop) // nobody may be reading; closing it again is no harm
+		time.AfterFunc(dropAfter, r.session.drop) // nobody may be reading; closing it again is no harm
 	})
 }
 

@@ -117,8 +117,10 @@ func TestServer(t *testing.T) {
 	server.Exec("CREATE TYPE mood AS ENUM ('calm', 'grim')")
 	sql, columns, values := typesFixture()
 	enginetest.Exercise(t, enginetest.Fixture{
-		Kind: postgres.Kind,
-		Open: func(t *testing.T) engine.Engine { return open(t, postgres.Config{Name: "p", Addr: server.Addr}) },
+		Kind:   postgres.Kind,
+		Open:   func(t *testing.T) engine.Engine { return open(t, postgres.Config{Name: "p", Addr: server.Addr}) },
+		Addr:   server.Addr,
+		OpenAt: func(t *testing.T, addr string) engine.Engine { return open(t, postgres.Config{Name: "p", Addr: addr}) },
 		Dead: func(t *testing.T) engine.Engine {
 			return open(t, postgres.Config{Name: "dead", Addr: closedPort(t), DialTimeout: time.Second})
 		},
