@@ -42,7 +42,7 @@ type TenantAccount struct {
 // Slice is a part of the window.
 type Slice struct {
 	// Leaves is when it leaves the window.
-	Leaves  time.Time `json:"leaves"`
+	Leaves  time.Time `json:"leaves,omitzero"`
 	Queries int64     `json:"queries"`
 	Bytes   int64     `json:"bytes"`
 	// ExecMs is the execution time of what ended, ExploredMs the part of it that exploration was expected to cost.
@@ -51,7 +51,7 @@ type Slice struct {
 }
 
 // Total sums the window up.
-func (a *TenantAccount) Total() (s Slice) {
+func (a TenantAccount) Total() (s Slice) {
 	for _, x := range a.Slices {
 		s.Queries += x.Queries
 		s.Bytes += x.Bytes
