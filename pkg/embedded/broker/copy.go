@@ -32,15 +32,15 @@ var stateFiles = []string{"meta.json", "topics.json", "broker_configs.json"}
 // starting while it copies.
 func OpenCopy(ctx context.Context, dataDir string, topics []string, log *slog.Logger) (_ *Copy, err error) {
 	from := filepath.Join(dataDir, "kafka")
-	if _, err := os.Stat(filepath.Join(from, stateFiles[0])); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("embedded broker: %s: %w", dataDir, ErrNoData)
-		}
-		return nil, fmt.Errorf("embedded broker: reading %s: %w", dataDir, err)
-	}
 	lock, err := shareDir(dataDir)
 	if err != nil {
 		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(from, stateFiles[0])); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = ErrNoData
+		}
+		return nil, errors.Join(fmt.Errorf("embedded broker: %s: %w", dataDir, err), lock())
 	}
 	dir, err := os.MkdirTemp("", "pointsman-copy-")
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -37,7 +38,11 @@ func OfKafka(cfg stream.Config) *Record {
 // OfFolder reads from a copy of the data folder of `pointsman up --data`, which must not be running.
 func OfFolder(ctx context.Context, dir string) (*Record, error) {
 	topics := []string{event.TopicDecisions, event.TopicInputs, event.TopicPolicies}
-	c, err := broker.OpenCopy(ctx, dir, topics, slog.New(slog.DiscardHandler))
+	quiet := slog.New(slog.DiscardHandler)
+	c, err := broker.OpenCopy(ctx, filepath.Join(dir, "kafka"), topics, quiet)
+	if errors.Is(err, broker.ErrNoData) { // perhaps it is the broker's own folder
+		c, err = broker.OpenCopy(ctx, dir, topics, quiet)
+	}
 	if err != nil {
 		return nil, err
 	}
