@@ -10,7 +10,9 @@ var postgres = map[string]entry{
 	"08001": {name: "sqlclient_unable_to_establish_sqlconnection", class: ClusterDown, network: true},
 	"08004": {name: "sqlserver_rejected_establishment_of_sqlconnection", class: ClusterDown, network: true},
 	"08007": {name: "transaction_resolution_unknown", class: ClusterDown, network: true},
-	"08P01": {name: "protocol_violation", class: ClusterDown, network: true},
+	"08P01": {name: "protocol_violation", class: ClusterDown, network: true, when: []meaning{
+		{contains: "bind message supplies", class: Semantic, hint: "The statement has a parameter such as $1. Parameters are not supported; write the value."},
+	}},
 	"09000": {name: "triggered_action_exception", class: Semantic},
 	"0A000": {name: "feature_not_supported", class: Semantic},
 	"0B000": {name: "invalid_transaction_initiation", class: Internal},
@@ -211,7 +213,7 @@ var postgres = map[string]entry{
 	"57P01": {name: "admin_shutdown", class: KilledByOperator, when: []meaning{
 		{contains: "the server is shutting down", class: ClusterDown}, // the adapter has looked
 	}},
-	"57P02": {name: "crash_shutdown", class: ClusterDown},
+	"57P02": {name: "crash_shutdown", class: ClusterDown, network: true},
 	"57P03": {name: "cannot_connect_now", class: ClusterDown, network: true},
 	"57P04": {name: "database_dropped", class: Semantic},
 	"57P05": {name: "idle_session_timeout", class: ClusterDown, network: true},

@@ -40,7 +40,7 @@ func lookUp(engine, code, message string) (entry, bool) {
 	}
 	for _, m := range e.when {
 		if strings.Contains(strings.ToLower(message), m.contains) {
-			e.class, e.hint = m.class, m.hint
+			e.class, e.hint, e.network = m.class, m.hint, false
 			break
 		}
 	}

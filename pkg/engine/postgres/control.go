@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -24,6 +25,17 @@ func (e *Engine) configurePool(pool *pgxpool.Config) {
 	pool.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 }
 
+// ask asks on the control lane, and once more when its connections turn out to be dead: the server may have been restarted since
+// they were used. All that is asked there may be asked twice.
+func (e *Engine) ask(ctx context.Context, question func() error) error {
+	err := question()
+	if said, ok := pgError(err); err == nil || errors.Is(err, pgx.ErrNoRows) || refused(err) || ctx.Err() != nil || (ok && said.Code != codeShutdown) {
+		return err
+	}
+	e.control.Reset()
+	return question()
+}
+
 // mine are the sessions of an attempt. One whose state the server does not tell counts as running: what is not known is not
 // over. A session that is idle has no statement yet, or no more.
 const mine = "FROM pg_catalog.pg_stat_activity WHERE application_name = $1 AND backend_type = 'client backend' AND state IS DISTINCT FROM 'idle'"
@@ -32,9 +44,11 @@ const mine = "FROM pg_catalog.pg_stat_activity WHERE application_name = $1 AND b
 // come, so the answer is active or unknown, and the time that it has run.
 func (e *Engine) Find(ctx context.Context, id string) (engine.Run, error) {
 	var micros *int64
-	err := e.control.QueryRow(ctx, "SELECT (extract(epoch FROM clock_timestamp() - query_start) * 1000000)::bigint "+mine+" ORDER BY query_start LIMIT 1", wire.Name(id)).Scan(&micros)
+	err := e.ask(ctx, func() error {
+		return e.control.QueryRow(ctx, "SELECT (extract(epoch FROM clock_timestamp() - query_start) * 1000000)::bigint "+mine+" ORDER BY query_start LIMIT 1", wire.Name(id)).Scan(&micros)
+	})
 	switch {
-	case err == pgx.ErrNoRows: //nolint:errorlint // Scan gives it as it is
+	case errors.Is(err, pgx.ErrNoRows):
 		return engine.Run{State: engine.RunUnknown}, nil
 	case err != nil:
 		return engine.Run{}, fmt.Errorf("looking up a query: %w", e.wrap(err, nil))
@@ -57,7 +71,10 @@ func (e *Engine) Kill(ctx context.Context, id string) (bool, error) {
 			stop = "pg_terminate_backend"
 		}
 		var n int
-		if err := e.control.QueryRow(ctx, "SELECT count("+stop+"(pid)) "+mine, wire.Name(id)).Scan(&n); err != nil {
+		err := e.ask(ctx, func() error {
+			return e.control.QueryRow(ctx, "SELECT count("+stop+"(pid)) "+mine, wire.Name(id)).Scan(&n)
+		})
+		if err != nil {
 			return found, fmt.Errorf("killing a query: %w", e.wrap(err, nil))
 		}
 		if n == 0 {
@@ -74,14 +91,17 @@ func (e *Engine) Kill(ctx context.Context, id string) (bool, error) {
 
 // Canary runs the configured statement to its end.
 func (e *Engine) Canary(ctx context.Context) error {
-	rows, err := e.control.Query(ctx, e.cfg.Canary)
+	err := e.ask(ctx, func() error {
+		rows, err := e.control.Query(ctx, e.cfg.Canary)
+		if err != nil {
+			return err
+		}
+		for rows.Next() {
+		}
+		rows.Close()
+		return rows.Err()
+	})
 	if err != nil {
-		return fmt.Errorf("running the canary: %w", e.wrap(err, nil))
-	}
-	for rows.Next() {
-	}
-	rows.Close()
-	if err := rows.Err(); err != nil {
 		return fmt.Errorf("running the canary: %w", e.wrap(err, nil))
 	}
 	return nil
@@ -92,9 +112,11 @@ func (e *Engine) Canary(ctx context.Context) error {
 func (e *Engine) Observe(ctx context.Context) (signal.Observation, error) {
 	o := signal.Observation{Cluster: e.cfg.Name, Source: source, Values: map[signal.Name]signal.Value{}}
 	var running, connections, most int64
-	err := e.control.QueryRow(ctx, "SELECT count(*) FILTER (WHERE state <> 'idle' AND application_name <> $1), count(*), "+
-		"current_setting('max_connections')::bigint FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend'", controlName).
-		Scan(&running, &connections, &most)
+	err := e.ask(ctx, func() error {
+		return e.control.QueryRow(ctx, "SELECT count(*) FILTER (WHERE state <> 'idle' AND application_name <> $1), count(*), "+
+			"current_setting('max_connections')::bigint FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend'", controlName).
+			Scan(&running, &connections, &most)
+	})
 	o.At = time.Now().UTC()
 	o.Values[signal.Healthy] = signal.OfFlag(err == nil, source, o.At)
 	if err != nil {

@@ -29,6 +29,8 @@ func (e *Engine) wrap(err error, r *run) *engine.Error {
 	if said, ok := pgError(err); ok {
 		out.Phase, out.Code = engine.Answered, said.Code
 		out.Err = errors.New(e.message(said, r))
+	} else if bye := r.farewell(); bye != nil {
+		out.Code, out.Err = bye.Code, errors.New(bye.Message) // it may have been over just before that
 	} else if failed, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		out.Err = failed // names user and database, never the password
 	}
@@ -49,6 +51,14 @@ func (e *Engine) wrap(err error, r *run) *engine.Error {
 		out.Err = errHalfSent // whoever reads ErrGuardExpired may send it again
 	}
 	return out
+}
+
+// farewell is what the server said before it cut the connection.
+func (r *run) farewell() *pgconn.Notice {
+	if r == nil || r.session == nil {
+		return nil
+	}
+	return r.session.farewell.Load()
 }
 
 // message is what the server said, in one text.

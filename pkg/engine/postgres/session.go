@@ -27,7 +27,9 @@ type session struct {
 	// stoppable says that the server may be told to stop what runs here. The driver does so by itself when a connection breaks:
 	// right for a read, which is made again, and wrong for a write, which is left to end as it would.
 	stoppable atomic.Bool
-	once      sync.Once
+	// farewell is what a server said as a warning before it cut the connection without an error.
+	farewell atomic.Pointer[pgconn.Notice]
+	once     sync.Once
 }
 
 var errNotStopped = errors.New("a write is not stopped because its connection broke")
@@ -50,6 +52,11 @@ func (e *Engine) dial(ctx context.Context) (*session, error) {
 			s.conn = guarded
 		}
 		return guarded, nil
+	}
+	cfg.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
+		if strings.HasPrefix(n.Code, "57P") {
+			s.farewell.Store(n)
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.DialTimeout)
 	defer cancel()

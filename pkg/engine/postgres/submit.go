@@ -15,6 +15,7 @@ import (
 // run is one statement on its way and what it left in the meantime.
 type run struct {
 	sub     *wire.Submission
+	session *session      // once it has one
 	limit   time.Duration // its statement_timeout, 0 for none
 	started time.Time
 }
@@ -41,7 +42,7 @@ func (e *Engine) Submit(ctx context.Context, q engine.Query) (engine.Rows, error
 	if err != nil {
 		return nil, e.wrap(err, r)
 	}
-	r.started = time.Now()
+	r.session, r.started = s, time.Now()
 	s.conn.Serve(r.sub)
 	answered := make(chan answer, 1)
 	// The statement hangs on the client's life and not on ctx: a context that ends would close the connection before anybody has

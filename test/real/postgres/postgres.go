@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"strconv"
 	"syscall"
@@ -25,6 +26,7 @@ type Server struct {
 	*process.Process
 
 	Addr string
+	data string
 	t    testing.TB
 }
 
@@ -45,14 +47,16 @@ func Start(t testing.TB, settings ...string) *Server {
 	}, settings...) {
 		args = append(args, "-c", s)
 	}
-	s := &Server{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), t: t}
+	s := &Server{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), data: data, t: t}
 	s.Process = as.Start(t, dir, postgres, args...)
 	s.AwaitReady()
 	return s
 }
 
 // URL is the connection string of the database postgres.
-func (s *Server) URL() string { return fmt.Sprintf("postgres://%s@%s/postgres?sslmode=disable", User, s.Addr) }
+func (s *Server) URL() string {
+	return fmt.Sprintf("postgres://%s@%s/postgres?sslmode=disable", User, s.Addr)
+}
 
 // AwaitReady waits until the server runs a statement.
 func (s *Server) AwaitReady() {
@@ -75,6 +79,17 @@ func (s *Server) Restart() {
 	s.End(syscall.SIGINT)
 	s.Again()
 	s.AwaitReady()
+}
+
+// Admit puts a line at the head of the server's rules of who may connect and how.
+func (s *Server) Admit(rule string) {
+	s.t.Helper()
+	file := filepath.Join(s.data, "pg_hba.conf")
+	rules, err := os.ReadFile(file)
+	require.NoError(s.t, err)
+	require.NoError(s.t, os.WriteFile(file, append([]byte(rule+"\n"), rules...), 0o600))
+	s.Exec("SELECT pg_reload_conf()")
+	time.Sleep(100 * time.Millisecond) // the postmaster reads it when it gets to it
 }
 
 // Exec runs statements as the superuser, over a connection of its own.
