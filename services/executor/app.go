@@ -22,6 +22,7 @@ import (
 	"github.com/pointsman/pointsman/pkg/stream/topicadmin"
 	"github.com/pointsman/pointsman/pkg/telemetry"
 	"github.com/pointsman/pointsman/services/executor/result"
+	"github.com/pointsman/pointsman/services/executor/slots"
 	"github.com/pointsman/pointsman/services/executor/watch"
 )
 
@@ -37,6 +38,7 @@ type App struct {
 	metrics *metrics
 
 	clusters map[string]*cluster
+	slots    *slots.Table // nil without caps that hold for all executors
 	producer *stream.Producer
 	consumer *stream.Consumer
 	watch    *watch.Watch
@@ -46,7 +48,7 @@ type App struct {
 	leftovers sync.WaitGroup
 	// stopping are reads that were let go and are being stopped at the engine, which needs its client for that.
 	stopping sync.WaitGroup
-	arrivals  atomic.Uint64
+	arrivals atomic.Uint64
 }
 
 // Options are what a process that holds several services, or a test, hands in.
@@ -128,6 +130,9 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry, opts Options
 		defer cancel()
 		return a.producer.Flush(ctx)
 	})
+	if caps := cfg.caps(); caps.Any() {
+		a.slots = slots.New(caps)
+	}
 	if err = a.openClusters(opts.Engines); err != nil {
 		return nil, err
 	}
@@ -153,7 +158,7 @@ func (a *App) openClusters(given map[string]engine.Engine) error {
 		}
 		c := newCluster(cfg, a.cfg.Attempts, e)
 		a.clusters[cfg.Name] = c
-		a.metrics.line(cfg.Name, c.line)
+		a.metrics.line(cfg.Name, c.line, a.slots)
 		a.Close("engine "+cfg.Name, c.engine.Close)
 	}
 	a.await("reads that are stopped", &a.stopping)
@@ -180,6 +185,10 @@ func (a *App) await(what string, wg *sync.WaitGroup) {
 // Start sets the executor going. The consumer comes last, so that it is stopped first.
 func (a *App) Start(ctx context.Context) error {
 	a.Go(ctx, "signals", func(ctx context.Context) error { return a.watch.Run(ctx, a.cfg.Kafka, a.deps) })
+	if a.slots != nil {
+		a.Go(ctx, "slots", a.followSlots)
+		a.Go(ctx, "expired slots", a.expireSlots)
+	}
 	a.Go(ctx, "result sweeper", a.sweep)
 	a.Go(ctx, "consumer", a.consume)
 	return nil

@@ -24,7 +24,7 @@ func (y *try) record(payload any) (ledger.Record, error) {
 // writeClaim claims the attempt and reads the claim back.
 func (y *try) writeClaim(ctx context.Context) (attempt.Event, error) {
 	y.p.app.hooks.at(ctx, StepClaiming, y.id)
-	r, err := y.record(claimNote{Target: y.target, Fallbacks: y.t.fallbacks})
+	r, err := y.record(claimNote{Target: y.target, Tenant: y.t.first.Task.Tenant, Fallbacks: y.t.fallbacks})
 	if err != nil {
 		return "", err
 	}

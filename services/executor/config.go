@@ -19,6 +19,7 @@ type Config struct {
 	Group     stream.ConsumerConfig `yaml:"group"`
 	Engines   []EngineConfig        `yaml:"engines" doc:"The clusters that attempts can run on, by the names that decisions give them."`
 	Attempts  AttemptConfig         `yaml:"attempts"`
+	Caps      CapConfig             `yaml:"caps"`
 	Results   ResultConfig          `yaml:"results"`
 }
 
@@ -31,8 +32,11 @@ type EngineConfig struct {
 	Password config.Secret `yaml:"password" doc:"The user's password."`
 	Database string        `yaml:"database" doc:"Database of queries that name no schema."`
 	Slots    int           `yaml:"slots" doc:"Most attempts that this process runs there at once; further ones wait in line."`
-	Canary   string        `yaml:"canary" doc:"Statement that proves that the storage answers; SELECT 1 touches none."`
-	Limits   Limits        `yaml:"limits" doc:"Limits and settings of every query."`
+	// SharedSlots and Queues are caps for all executors together; all of a group need the same values.
+	SharedSlots int            `yaml:"sharedSlots" doc:"Most attempts there at once, all executors of the group together; 0 sets no such cap."`
+	Queues      map[string]int `yaml:"queues" doc:"The same by queue."`
+	Canary      string         `yaml:"canary" doc:"Statement that proves that the storage answers; SELECT 1 touches none."`
+	Limits      Limits         `yaml:"limits" doc:"Limits and settings of every query."`
 	// Resources refine Limits for decisions that name a resource profile.
 	Resources map[string]Limits `yaml:"resources" doc:"Limits and settings by resource profile; what a profile leaves out is taken from limits."`
 	// Larger orders profiles by what they give.
@@ -44,6 +48,26 @@ type Limits struct {
 	MaxMemory    config.ByteSize   `yaml:"maxMemory" doc:"Memory that one query may take; 0 leaves it to the engine."`
 	MaxExecution time.Duration     `yaml:"maxExecution" doc:"Longest that one query may run; 0 means until its Task's deadline."`
 	Settings     map[string]string `yaml:"settings" doc:"Engine settings sent with every query."`
+}
+
+// CapConfig is what tenants may have at once, all executors of the group together. All of a group need the same values.
+type CapConfig struct {
+	Tenant   int            `yaml:"tenant" doc:"Most attempts of one tenant at once, on all clusters and in all executors of the group together; 0 sets no cap."`
+	Tenants  map[string]int `yaml:"tenants" doc:"The same for tenants by name; 0 sets no cap for a tenant."`
+	LookBack time.Duration  `yaml:"lookBack" doc:"How far back an executor that starts looks for slots that others hold; attempts that were claimed before are not counted by it. It reads the ledgers only if there is a cap, here or at an engine."`
+}
+
+// Validate checks the section.
+func (c CapConfig) Validate() error {
+	if c.Tenant < 0 || c.LookBack <= 0 {
+		return config.Invalid("tenant", "must not be negative, and lookBack must be above 0")
+	}
+	for name, n := range c.Tenants {
+		if n < 0 {
+			return config.Invalid("tenants."+name, "must not be negative, is %d", n)
+		}
+	}
+	return nil
 }
 
 // AttemptConfig is how attempts are made and made again.
@@ -112,6 +136,7 @@ func Default() Config {
 			LookUpTimeout: 10 * time.Second, StopTimeout: 10 * time.Second, SeenAfter: 150 * time.Millisecond, Grace: 5 * time.Second,
 			Overrun: OverrunConfig{Every: time.Second, EstimateFactor: 5, EstimateFloor: 256 * config.MiB, SLAFactor: 2, Memory: true},
 		},
+		Caps:    CapConfig{LookBack: time.Hour},
 		Results: ResultConfig{Folder: "results", Inline: config.MiB, Max: 1024 * config.MiB, Keep: 24 * time.Hour, Sweep: time.Minute},
 	}
 }
@@ -130,6 +155,13 @@ func (c EngineConfig) Validate() error {
 		return config.Invalid("kind", "%q is not a kind of engine that is built in; clickhouse is", c.Kind)
 	case c.Slots < 1:
 		return config.Invalid("slots", "must be at least 1, is %d", c.Slots)
+	case c.SharedSlots < 0:
+		return config.Invalid("sharedSlots", "must not be negative, is %d", c.SharedSlots)
+	}
+	for name, n := range c.Queues {
+		if n < 1 {
+			return config.Invalid("queues."+name, "must be at least 1, is %d", n)
+		}
 	}
 	if _, err := c.clickhouse(); err != nil {
 		return config.Invalid("url", "%w", err)

@@ -23,6 +23,7 @@ type server struct {
 	running     map[string]*run
 	killed      map[string]bool
 	down        bool
+	most        int // that ran at once
 }
 
 // behaviour is what a statement does.
@@ -78,6 +79,12 @@ func (s *server) active(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.running[id] != nil
+}
+
+func (s *server) mostAtOnce() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.most
 }
 
 func (s *server) wasKilled(id string) bool {
@@ -152,6 +159,7 @@ func (c *client) Submit(ctx context.Context, q engine.Query) (engine.Rows, error
 		r.stats.PeakMemoryBytes = &b.peak
 	}
 	c.running[q.ID] = r
+	c.most = max(c.most, len(c.running))
 	c.mu.Unlock()
 	if b.then != nil {
 		b.then(q.ID)

@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pointsman/pointsman/services/executor/line"
+	"github.com/pointsman/pointsman/services/executor/slots"
 )
 
 // metrics are what the executor counts. Labels come from closed lists: states, classes, remedies, and the clusters of the
@@ -69,7 +70,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 }
 
 // line exports the load of one cluster's line.
-func (m *metrics) line(cluster string, l *line.Line) {
+func (m *metrics) line(cluster string, l *line.Line, shared *slots.Table) {
 	if m.registry == nil {
 		return
 	}
@@ -81,4 +82,7 @@ func (m *metrics) line(cluster string, l *line.Line) {
 	gauge("slots", "Slots of a cluster in this process.", func(slots, _, _ int) int { return slots })
 	gauge("slots_used", "Slots taken.", func(_, used, _ int) int { return used })
 	gauge("line_length", "Attempts that wait for a slot.", func(_, _, waiting int) int { return waiting })
+	if shared != nil {
+		gauge("shared_slots_used", "Slots taken by all executors together, as far as their ledgers are read here.", func(_, _, _ int) int { return shared.Held(cluster) })
+	}
 }

@@ -14,6 +14,8 @@ import (
 // claimNote says where an attempt goes.
 type claimNote struct {
 	Target event.Target `json:"target"`
+	// Tenant is for whoever counts slots.
+	Tenant string `json:"tenant,omitempty"`
 	// Fallbacks are those of the decision that the attempt came from. They are kept here because that decision may lie far
 	// behind in the log.
 	Fallbacks []event.Target `json:"fallbacks,omitempty"`

@@ -21,7 +21,7 @@ func (y *try) takeSlot(ctx context.Context) attempt.Event {
 	if y.asleep() {
 		return attempt.PoolAsleep
 	}
-	y.place = y.cluster.line.Join(y.t.first.Task.Priority, y.t.order)
+	y.place = y.cluster.line.Join(y.t.first.Task.Priority, y.t.order, y.ask())
 	select {
 	case <-y.place.Granted():
 		return y.granted(ctx)
@@ -70,11 +70,19 @@ func (y *try) granted(ctx context.Context) attempt.Event {
 
 func (y *try) asleep() bool { return y.p.app.watch.Asleep(y.target.Cluster, time.Now()) }
 
-// freeSlot leaves the line, or gives the slot back.
+// freeSlot leaves the line, or gives the slot back. What is let go may still run at the engine: its claim holds the slot that all
+// executors count, until its next owner ends it.
 func (y *try) freeSlot() {
-	if y.place != nil {
-		y.place.Leave()
-		y.place = nil
+	if y.place == nil {
+		return
+	}
+	if s := y.p.app.slots; s != nil {
+		s.Free(y.id, y.claimed && y.state.Terminal())
+	}
+	y.place.Leave()
+	y.place = nil
+	if y.p.app.slots != nil {
+		y.p.app.kick() // a tenant's slot may be one of another cluster
 	}
 }
 

@@ -1,13 +1,14 @@
-// Package line is the queue in front of one cluster: a number of slots, and an order for those who wait for one.
+// Package line is the queue in front of one cluster: a number of slots in this process, and an order for those who wait for one.
 //
 // Higher priority goes first, then the lower order number, which is the order in which Tasks came: one that is tried again does
-// not start over behind those that came later. A slot belongs to the attempt that holds its Place and comes back with
-// Leave, which every way out of an attempt calls; nothing here expires, because nothing outlives its process. Cancelling a
+// not start over behind those that came later. Caps that hold across processes are asked of whoever stands first and go by a key:
+// one who is refused does not hold up those of another key. A slot belongs to the attempt that holds its Place and comes back
+// with Leave, which every way out of an attempt calls; nothing here expires, because nothing outlives its process. Cancelling a
 // query needs no slot.
 package line
 
 import (
-	"container/heap"
+	"slices"
 	"sync"
 )
 
@@ -16,28 +17,38 @@ type Line struct {
 	mu      sync.Mutex
 	slots   int
 	used    int
-	waiting places
+	waiting []*Place // in order
 }
 
 // New makes a line with a number of slots.
 func New(slots int) *Line { return &Line{slots: slots} }
+
+// Ask is what else has to allow a slot; nil asks nobody.
+type Ask struct {
+	// Key is what the answer depends on: who is refused speaks for all of the same key.
+	Key string
+	// Take takes the slot if it is allowed. It is called with the line locked and must not call back.
+	Take func() bool
+}
 
 // Place is one attempt's place in a line, or its slot.
 type Place struct {
 	line     *Line
 	priority int
 	order    uint64
-	index    int // in the heap, -1 outside of it
+	ask      *Ask
 	granted  chan struct{}
+	has      bool
 	left     bool
 }
 
 // Join stands in line. The slot may be granted at once.
-func (l *Line) Join(priority int, order uint64) *Place {
+func (l *Line) Join(priority int, order uint64, ask *Ask) *Place {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p := &Place{line: l, priority: priority, order: order, granted: make(chan struct{})}
-	heap.Push(&l.waiting, p)
+	p := &Place{line: l, priority: priority, order: order, ask: ask, granted: make(chan struct{})}
+	i, _ := slices.BinarySearchFunc(l.waiting, p, compare)
+	l.waiting = slices.Insert(l.waiting, i, p)
 	l.grant()
 	return p
 }
@@ -49,16 +60,7 @@ func (p *Place) Granted() <-chan struct{} { return p.granted }
 func (p *Place) Position() int {
 	p.line.mu.Lock()
 	defer p.line.mu.Unlock()
-	if p.index < 0 {
-		return 0
-	}
-	n := 1
-	for _, other := range p.line.waiting {
-		if other.before(p) {
-			n++
-		}
-	}
-	return n
+	return 1 + slices.Index(p.line.waiting, p)
 }
 
 // Leave gives the slot or the place back. A second call does nothing.
@@ -70,11 +72,19 @@ func (p *Place) Leave() {
 		return
 	}
 	p.left = true
-	if p.index >= 0 {
-		heap.Remove(&l.waiting, p.index)
+	if !p.has {
+		i := slices.Index(l.waiting, p)
+		l.waiting = slices.Delete(l.waiting, i, i+1)
 		return
 	}
 	l.used--
+	l.grant()
+}
+
+// Kick looks again whether somebody can have a slot: what was refused before may be allowed now.
+func (l *Line) Kick() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.grant()
 }
 
@@ -86,43 +96,32 @@ func (l *Line) Load() (slots, used, waiting int) {
 }
 
 func (l *Line) grant() {
-	for l.used < l.slots && len(l.waiting) > 0 {
-		p := heap.Pop(&l.waiting).(*Place)
+	var refused map[string]bool
+	for i := 0; l.used < l.slots && i < len(l.waiting); {
+		p := l.waiting[i]
+		if p.ask != nil && (refused[p.ask.Key] || !p.ask.Take()) {
+			if refused == nil {
+				refused = map[string]bool{}
+			}
+			refused[p.ask.Key] = true
+			i++
+			continue
+		}
+		l.waiting = slices.Delete(l.waiting, i, i+1)
 		l.used++
+		p.has = true
 		close(p.granted)
 	}
 }
 
-func (p *Place) before(other *Place) bool {
-	if p.priority != other.priority {
-		return p.priority > other.priority
+// compare orders two places; equal ones keep the order in which they came.
+func compare(a, b *Place) int {
+	switch {
+	case a.priority != b.priority:
+		return b.priority - a.priority
+	case a.order > b.order:
+		return 1
+	default:
+		return -1
 	}
-	return p.order < other.order
-}
-
-// places is a heap of those who wait.
-type places []*Place
-
-func (h places) Len() int           { return len(h) }
-func (h places) Less(i, j int) bool { return h[i].before(h[j]) }
-func (h places) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
-}
-
-// Push is part of heap.Interface.
-func (h *places) Push(x any) {
-	p := x.(*Place)
-	p.index = len(*h)
-	*h = append(*h, p)
-}
-
-// Pop is part of heap.Interface.
-func (h *places) Pop() any {
-	old := *h
-	p := old[len(old)-1]
-	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
-	p.index = -1
-	return p
 }

@@ -24,14 +24,14 @@ func joining(l *line.Line) func(priority int) *line.Place {
 	var n uint64
 	return func(priority int) *line.Place {
 		n++
-		return l.Join(priority, n)
+		return l.Join(priority, n, nil)
 	}
 }
 
 func TestWhoeverIsTriedAgainKeepsItsOrder(t *testing.T) {
 	l := line.New(1)
-	holder := l.Join(0, 1)
-	later, again := l.Join(0, 3), l.Join(0, 2)
+	holder := l.Join(0, 1, nil)
+	later, again := l.Join(0, 3, nil), l.Join(0, 2, nil)
 	holder.Leave()
 	require.True(t, granted(again))
 	require.False(t, granted(later))
@@ -72,6 +72,38 @@ func TestTheNinthIsAdmitted(t *testing.T) {
 	require.True(t, granted(ninth))
 }
 
+// TestWhoIsRefusedHoldsUpOnlyHisLike is a cap on some of those who wait.
+func TestWhoIsRefusedHoldsUpOnlyHisLike(t *testing.T) {
+	l := line.New(3)
+	allowed, asked := 1, map[string]int{}
+	ask := func(key string) *line.Ask {
+		return &line.Ask{Key: key, Take: func() bool {
+			asked[key]++
+			if key == "capped" {
+				allowed--
+				return allowed >= 0
+			}
+			return true
+		}}
+	}
+	first, second, third := l.Join(0, 1, ask("capped")), l.Join(0, 2, ask("capped")), l.Join(0, 3, ask("capped"))
+	require.True(t, granted(first))
+	require.False(t, granted(second))
+	other := l.Join(0, 4, ask("free"))
+	require.True(t, granted(other), "it need not wait for a cap that is not its own")
+	require.Equal(t, []int{1, 2}, []int{second.Position(), third.Position()})
+	asked["capped"] = 0
+	l.Kick()
+	require.Equal(t, 1, asked["capped"], "one speaks for all of a key")
+	allowed = 1
+	l.Kick()
+	require.True(t, granted(second))
+	require.False(t, granted(third))
+	third.Leave()
+	_, used, waiting := l.Load()
+	require.Equal(t, []int{3, 0}, []int{used, waiting})
+}
+
 func TestLine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		slots := rapid.IntRange(1, 4).Draw(t, "slots")
@@ -88,7 +120,7 @@ func TestLine(t *testing.T) {
 				in = slices.Delete(in, k, k+1)
 			} else {
 				priority := rapid.IntRange(0, 2).Draw(t, "priority")
-				in = append(in, member{l.Join(priority, uint64(i)), priority, i})
+				in = append(in, member{l.Join(priority, uint64(i), nil), priority, i})
 			}
 			_, used, waiting := l.Load()
 			require.LessOrEqual(t, used, slots)

@@ -1,0 +1,174 @@
+package executor_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pointsman/pointsman/pkg/config"
+	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/query"
+	"github.com/pointsman/pointsman/services/executor"
+)
+
+func partitions(t *testing.T, p *proc) float64 {
+	t.Helper()
+	return metric(t, p, "pointsman_executor_partitions")
+}
+
+func metric(t *testing.T, p *proc, name string) float64 {
+	t.Helper()
+	families, err := p.tel.Registry.Gather()
+	require.NoError(t, err)
+	sum := 0.0
+	for _, f := range families {
+		if f.GetName() == name {
+			for _, m := range f.GetMetric() {
+				sum += m.GetGauge().GetValue() + m.GetCounter().GetValue()
+			}
+		}
+	}
+	return sum
+}
+
+// two executors with half of the partitions each.
+func (b *bench) two() (one, two *proc) {
+	b.t.Helper()
+	one, two = b.start(), b.start()
+	require.Eventually(b.t, func() bool { return partitions(b.t, one) == 2 && partitions(b.t, two) == 2 }, patience, 20*time.Millisecond)
+	return one, two
+}
+
+// Caps hold across executors, but for what the two take at the same moment: one more, and what the other has claimed while its
+// ledger was on the way. That lag is a few milliseconds, and longer on a loaded machine.
+func TestCapsHoldAcrossExecutors(t *testing.T) {
+	const most, tasks = 5, 120
+	b := newBench(t, 4)
+	b.config = func(c *executor.Config) {
+		c.Engines[0].Slots, c.Engines[0].SharedSlots = 50, most
+	}
+	b.servers[interactive].on("Q", behaviour{rows: 1, slow: 20 * time.Millisecond})
+	one, two := b.two()
+	for i := range tasks {
+		b.decide(b.route(fmt.Sprintf("t%d", i), "Q"))
+	}
+	for i := range tasks {
+		require.Equal(t, event.Succeeded, b.outcome(fmt.Sprintf("t%d", i)).Status)
+	}
+	at := b.servers[interactive].mostAtOnce()
+	t.Logf("%d at once at a cap of %d with two executors", at, most)
+	require.GreaterOrEqual(t, at, most, "and none of the cap lies idle")
+	require.LessOrEqual(t, at, most+3)
+	for _, p := range []*proc{one, two} {
+		require.Positive(t, metric(t, p, "pointsman_executor_submissions_total"), "both took part")
+		require.Eventually(t, func() bool { return metric(t, p, "pointsman_executor_shared_slots_used") == 0 }, patience, 20*time.Millisecond, "all are free again")
+	}
+	b.committed()
+	b.once()
+}
+
+// A tenant's cap holds over clusters and executors, and holds up nobody else.
+func TestATenantsCap(t *testing.T) {
+	b := newBench(t, 4)
+	b.config = func(c *executor.Config) { c.Caps.Tenants = map[string]int{"tenant_a": 2} }
+	hold := make(chan struct{})
+	for _, s := range b.servers {
+		s.on("HOLD", behaviour{rows: 1, hold: hold})
+		s.on("Q", behaviour{rows: 1})
+	}
+	b.two()
+	for i := range 8 {
+		b.decide(b.route(fmt.Sprintf("t%d", i), "HOLD", func(d *event.RouteDecision) {
+			if i%2 == 1 {
+				d.Cluster = batch
+			}
+		}))
+	}
+	running := func() int {
+		n := 0
+		for i := range 8 {
+			for _, s := range b.servers {
+				if s.active(query.AttemptID(fmt.Sprintf("t%d", i), 1)) {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	require.Eventually(t, func() bool { return running() >= 2 }, patience, 10*time.Millisecond)
+	b.decide(b.route("other", "Q", func(d *event.RouteDecision) { d.Task.Tenant = "tenant_b"; d.TaskDigest = d.Task.Digest() }))
+	require.Equal(t, event.Succeeded, b.outcome("other").Status, "another tenant passes those that wait")
+	require.LessOrEqual(t, running(), 3)
+	close(hold)
+	for i := range 8 {
+		require.Equal(t, event.Succeeded, b.outcome(fmt.Sprintf("t%d", i)).Status)
+	}
+	b.once()
+}
+
+// The slots of an executor that is gone come back once its attempts are ended by the next owner: case P8.
+func TestSlotsOfADeadExecutorComeBack(t *testing.T) {
+	b := newBench(t, 4)
+	b.config = func(c *executor.Config) { c.Engines[0].Slots, c.Engines[0].SharedSlots = 50, 3 }
+	b.servers[interactive].on("HOLD", behaviour{rows: 1, hold: make(chan struct{})})
+	b.servers[interactive].on("Q", behaviour{rows: 1})
+	dies := b.start()
+	for i := range 3 {
+		b.decide(b.route(fmt.Sprintf("h%d", i), "HOLD"))
+	}
+	for i := range 3 {
+		b.change(fmt.Sprintf("h%d/1", i), "running")
+	}
+	b.decide(b.route("waits", "Q"))
+	b.change("waits/1", "awaiting_slot")
+	dies.crash()
+	b.servers[interactive].on("HOLD", behaviour{rows: 1})
+	begun := time.Now()
+	b.start()
+	require.Equal(t, event.Succeeded, b.outcome("waits").Status)
+	t.Logf("the slots were free %s after the crash", time.Since(begun).Round(10*time.Millisecond))
+	for i := range 3 {
+		require.Equal(t, event.Succeeded, b.outcome(fmt.Sprintf("h%d", i)).Status)
+	}
+	b.committed()
+	b.once()
+}
+
+// A storm of cancels needs no slot, while every slot is taken and many wait.
+func TestCancelsNeedNoSlot(t *testing.T) {
+	const n = 100
+	b := newBench(t, 2)
+	b.config = func(c *executor.Config) { c.Engines[0].Slots, c.Engines[0].SharedSlots = 4, 4 }
+	b.servers[interactive].on("HOLD", behaviour{hold: make(chan struct{})})
+	p := b.start()
+	for i := range n {
+		b.decide(b.route(fmt.Sprintf("t%d", i), "HOLD"))
+	}
+	require.Eventually(t, func() bool { return b.servers[interactive].mostAtOnce() == 4 }, patience, 10*time.Millisecond)
+	for i := range n {
+		b.decide(cancelOf(fmt.Sprintf("t%d", i)))
+	}
+	for i := range n {
+		require.Equal(t, event.Cancelled, b.outcome(fmt.Sprintf("t%d", i)).Status)
+	}
+	require.Equal(t, 4, b.servers[interactive].mostAtOnce())
+	require.Eventually(t, func() bool { return metric(t, p, "pointsman_executor_shared_slots_used") == 0 }, patience, 20*time.Millisecond)
+	b.committed()
+	b.once()
+}
+
+func TestCapConfig(t *testing.T) {
+	for path, edit := range map[string]func(*executor.Config){
+		"caps.tenant":            func(c *executor.Config) { c.Caps.Tenant = -1 },
+		"caps.tenants.x":         func(c *executor.Config) { c.Caps.Tenants = map[string]int{"x": -1} },
+		"engines[0].sharedSlots": func(c *executor.Config) { c.Engines[0].SharedSlots = -1 },
+		"engines[0].queues.q":    func(c *executor.Config) { c.Engines[0].Queues = map[string]int{"q": 0} },
+	} {
+		c := executor.Default()
+		c.Engines = []executor.EngineConfig{{Name: "x", Kind: "clickhouse", Slots: 1, URL: "http://127.0.0.1:1"}}
+		edit(&c)
+		require.ErrorContains(t, config.Validate(c), path)
+	}
+}
