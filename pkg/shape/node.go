@@ -129,8 +129,12 @@ func (b *Builder) push(n *Query, above []Condition, depth int) {
 		conds = nil
 	}
 	passed := map[*Item][]Condition{}
+	var names itemIndex
+	if len(conds)*len(n.Items) > 64 {
+		names = indexNames(n.Items)
+	}
 	for _, c := range conds {
-		src, ok := n.resolve(c)
+		src, ok := n.resolve(c, names)
 		if !ok {
 			continue
 		}
@@ -265,13 +269,17 @@ func (n *Query) below(c Condition) (Condition, bool) {
 }
 
 // resolve finds the source that a condition's column belongs to. Without knowledge of columns, a bare name is only sure
-// if there is one source.
-func (n *Query) resolve(c Condition) (*Item, bool) {
+// if there is one source. names may be nil.
+func (n *Query) resolve(c Condition, names itemIndex) (*Item, bool) {
 	var src *Item
-	switch {
-	case len(c.Column.Qualifier) > 0:
-		for _, s := range n.Items {
-			if s.Means(c.Column.Qualifier) {
+	switch qual := c.Column.Qualifier; {
+	case len(qual) > 0:
+		items := n.Items
+		if names != nil {
+			items = names[qual[len(qual)-1]]
+		}
+		for _, s := range items {
+			if s.Means(qual) {
 				if src != nil {
 					return nil, false
 				}
@@ -328,6 +336,21 @@ func indexItems(items []*Item) itemIndex {
 		x[last] = append(x[last], s)
 		if s.Alias != "" && s.Alias != last {
 			x[s.Alias] = append(x[s.Alias], s)
+		}
+	}
+	return x
+}
+
+// indexNames finds items by the last word of the qualifiers that mean them.
+func indexNames(items []*Item) itemIndex {
+	x := make(itemIndex, len(items))
+	for _, s := range items {
+		switch {
+		case s.Alias != "":
+			x[s.Alias] = append(x[s.Alias], s)
+		case len(s.Parts) > 0:
+			last := s.Parts[len(s.Parts)-1]
+			x[last] = append(x[last], s)
 		}
 	}
 	return x

@@ -9,6 +9,9 @@ func (p *shim) keyword(i int) int {
 		p.setFrom(!p.inCall(i))
 	case lex.KwJoin, lex.KwStraightJoin:
 		p.setFrom(true)
+		if p.joins++; p.joins > MaxJoins {
+			p.refused = true
+		}
 	case lex.KwOn, lex.KwWhere, lex.KwGroup, lex.KwOrder, lex.KwHaving, lex.KwLimit, lex.KwSelect, lex.KwUnion, lex.KwSet, lex.KwUsing,
 		lex.KwWindow, lex.KwExcept, lex.KwIntersect:
 		p.setFrom(false)

@@ -12,11 +12,12 @@ import (
 	"github.com/pointsman/pointsman/pkg/shape"
 )
 
-// The parser builds trees by recursion, and so do all who walk over them. Texts beyond these bounds are left to the token
-// extractor.
+// The parser builds trees by recursion, and so do all who walk over them; it walks down all earlier joins for each further
+// one. Texts beyond these bounds are left to the token extractor.
 const (
 	MaxTokens = 20_000
 	MaxDepth  = 256
+	MaxJoins  = 256
 )
 
 var parsers = sync.Pool{New: func() any {

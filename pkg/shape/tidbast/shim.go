@@ -31,12 +31,13 @@ type shim struct {
 	from []bool
 	// casts are the depths of brackets whose AS precedes a type.
 	casts []bool
+	joins int
 }
 
 // render returns the text for the parser, and whether more than literals and layout was changed. It refuses what the
 // parser would reject or read differently.
 func (p *shim) render() bool {
-	p.from, p.casts = append(p.from[:0], false), append(p.casts[:0], false)
+	p.from, p.casts, p.joins = append(p.from[:0], false), append(p.casts[:0], false), 0
 	for i := 0; i < len(p.toks) && !p.refused; {
 		i = p.token(i)
 	}
@@ -91,6 +92,10 @@ func (p *shim) token(i int) int {
 
 func (p *shim) literal(i int) {
 	t := p.toks[i]
+	if p.tok(i-1).Kind == lex.Literal {
+		p.refused = true // the parser copies all it has joined for each that follows
+		return
+	}
 	if p.tok(i-1).Word == lex.KwEscape {
 		p.escapes[p.tok(i-2).Slot] = t.Slot
 		p.write("'!'")
