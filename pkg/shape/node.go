@@ -323,39 +323,6 @@ func (s *Item) mayHave(name string) bool {
 	return slices.ContainsFunc(inner.Outs, func(o Output) bool { return o.Star || o.Name == name || o.Name == "" })
 }
 
-// itemIndex finds items by the last word of what they may be called.
-type itemIndex map[string][]*Item
-
-func indexItems(items []*Item) itemIndex {
-	x := make(itemIndex, len(items))
-	for _, s := range items {
-		if s.Parts == nil {
-			continue
-		}
-		last := s.Parts[len(s.Parts)-1]
-		x[last] = append(x[last], s)
-		if s.Alias != "" && s.Alias != last {
-			x[s.Alias] = append(x[s.Alias], s)
-		}
-	}
-	return x
-}
-
-// indexNames finds items by the last word of the qualifiers that mean them.
-func indexNames(items []*Item) itemIndex {
-	x := make(itemIndex, len(items))
-	for _, s := range items {
-		switch {
-		case s.Alias != "":
-			x[s.Alias] = append(x[s.Alias], s)
-		case len(s.Parts) > 0:
-			last := s.Parts[len(s.Parts)-1]
-			x[last] = append(x[last], s)
-		}
-	}
-	return x
-}
-
 // Means says whether a qualifier means this source: its alias, or without one the end of its name.
 func (s *Item) Means(qual []string) bool {
 	if s.Alias != "" {

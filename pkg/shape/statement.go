@@ -184,8 +184,7 @@ func (p *parser) priority(i int) bool {
 
 // targets finds the tables that assignments write.
 func (p *parser) targets(n *Query, lo, hi int) {
-	found := false
-	items := indexItems(n.Items)
+	var qualifiers [][]string
 	for i := lo; i < hi; i++ {
 		switch p.punct(i) {
 		case '(', '[', '{':
@@ -196,19 +195,11 @@ func (p *parser) targets(n *Query, lo, hi int) {
 			continue
 		}
 		parts, _ := p.path(i)
-		if len(parts) < 2 {
-			continue
-		}
-		for _, s := range items[parts[len(parts)-2]] {
-			if s.Means(parts[:len(parts)-1]) {
-				p.build.Writes(s.Table)
-				found = true
-			}
+		if len(parts) > 1 {
+			qualifiers = append(qualifiers, parts[:len(parts)-1])
 		}
 	}
-	if !found && len(n.Items) > 0 && n.Items[0].Parts != nil {
-		p.build.Writes(n.Items[0].Table)
-	}
+	p.build.Assigns(n, qualifiers)
 }
 
 // delete reads DELETE in its three forms: FROM t, a, b FROM .., FROM a USING ...
@@ -291,19 +282,7 @@ func (p *parser) deleted(n *Query, named [][]string, first int) {
 		}
 		return
 	}
-	items := indexItems(n.Items)
-	for _, name := range named {
-		found := false
-		for _, s := range items[name[len(name)-1]] {
-			if s.Means(name) || s.Alias != "" && TableOf(name) == s.Table {
-				p.build.Writes(s.Table)
-				found = true
-			}
-		}
-		if !found {
-			p.build.Writes(TableOf(name))
-		}
-	}
+	p.build.Deletes(n, named)
 }
 
 // merge reads MERGE INTO t USING s ON .. WHEN ...

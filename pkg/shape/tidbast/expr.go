@@ -84,13 +84,8 @@ func (r *reader) spec(q *shape.Query, s *ast.WindowSpec, depth int) (keys []stri
 	if s.OnlyAlias {
 		ref = s.Name.L
 	}
-	if ref != "" && depth < 8 {
-		for i := range r.windows {
-			if r.windows[i].Name.L == ref {
-				keys, ordered, _ = r.spec(q, &r.windows[i], depth+1)
-				break
-			}
-		}
+	if w := r.windows[ref]; w != nil && ref != "" && depth < 8 {
+		keys, ordered, _ = r.spec(q, w, depth+1)
 	}
 	if s.PartitionBy != nil && !s.OnlyAlias {
 		for _, item := range s.PartitionBy.Items {

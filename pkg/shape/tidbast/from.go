@@ -1,8 +1,6 @@
 package tidbast
 
 import (
-	"slices"
-
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
 	"github.com/pointsman/pointsman/pkg/shape"
@@ -100,10 +98,8 @@ func (r *reader) lookup(parts []string) *shape.Named {
 	if len(parts) != 1 {
 		return nil
 	}
-	for _, v := range slices.Backward(r.named) {
-		if v.Name == parts[0] {
-			return v
-		}
+	if all := r.byName[parts[0]]; len(all) > 0 {
+		return all[len(all)-1]
 	}
 	return nil
 }
@@ -147,20 +143,14 @@ func (r *reader) update(s *ast.UpdateStmt) {
 		b.Target(q.Items[0])
 		b.Shape.JoinTables = joins // UPDATE t is no reference behind FROM
 	}
-	found := false
+	var qualifiers [][]string
 	for _, a := range s.List {
 		r.expr(q, a.Expr)
-		target := qualifier(a.Column.Schema, a.Column.Table)
-		for _, it := range q.Items {
-			if len(target) > 0 && it.Parts != nil && it.Means(target) {
-				b.Writes(it.Table)
-				found = true
-			}
+		if qual := qualifier(a.Column.Schema, a.Column.Table); len(qual) > 0 {
+			qualifiers = append(qualifiers, qual)
 		}
 	}
-	if !found && len(q.Items) > 0 && q.Items[0].Parts != nil {
-		b.Writes(q.Items[0].Table)
-	}
+	b.Assigns(q, qualifiers)
 	b.Roots = append(b.Roots, q)
 	r.rows(q, s.Where, s.Order, s.Limit)
 }
@@ -182,24 +172,13 @@ func (r *reader) delete(s *ast.DeleteStmt) {
 			b.Writes(q.Items[0].Table)
 		}
 	default:
-		for _, t := range s.Tables.Tables {
-			r.deleted(q, qualifier(t.Schema, t.Name))
+		names := make([][]string, len(s.Tables.Tables))
+		for i, t := range s.Tables.Tables {
+			names[i] = qualifier(t.Schema, t.Name)
 		}
+		b.Deletes(q, names)
 	}
 	r.rows(q, s.Where, s.Order, s.Limit)
-}
-
-func (r *reader) deleted(q *shape.Query, name []string) {
-	found := false
-	for _, it := range q.Items {
-		if it.Parts != nil && (it.Means(name) || it.Alias != "" && shape.TableOf(name) == it.Table) {
-			r.build.Writes(it.Table)
-			found = true
-		}
-	}
-	if !found {
-		r.build.Writes(shape.TableOf(name))
-	}
 }
 
 // rows reads which rows a statement changes.

@@ -41,7 +41,7 @@ func Parse(sql string, d lex.Dialect) *shape.Template {
 	if stmt == nil {
 		return nil
 	}
-	r := reader{d: d, build: shape.NewBuilder(d), escapes: p.escapes}
+	r := reader{d: d, build: shape.NewBuilder(d), escapes: p.escapes, byName: map[string][]*shape.Named{}}
 	if !r.statement(stmt) {
 		return nil
 	}

@@ -14,8 +14,9 @@ type reader struct {
 	d       lex.Dialect
 	build   *shape.Builder
 	escapes map[uint32]uint32
-	named   []*shape.Named // in scope
-	windows []ast.WindowSpec
+	named   []*shape.Named            // in scope
+	byName  map[string][]*shape.Named // the same; the last of a name hides the others
+	windows map[string]*ast.WindowSpec
 }
 
 // statement reads a statement, or says that it is of a kind that is left to the tokens.
@@ -48,14 +49,14 @@ func (r *reader) query(node ast.Node) *shape.Query {
 		r.with(s.With)
 		q := r.branches(s.SelectList)
 		r.tail(q, s.OrderBy, s.Limit)
-		r.named = r.named[:scope]
+		r.leave(scope)
 		return q
 	case *ast.SetOprSelectList:
 		scope := len(r.named)
 		r.with(s.With)
 		q := r.branches(s)
 		r.tail(q, s.OrderBy, s.Limit)
-		r.named = r.named[:scope]
+		r.leave(scope)
 		return q
 	case *ast.SubqueryExpr:
 		return r.query(s.Query)
@@ -118,9 +119,12 @@ func (r *reader) bound(e ast.ExprNode) shape.Slot {
 // selects reads one SELECT.
 func (r *reader) selects(s *ast.SelectStmt) *shape.Query {
 	scope, windows := len(r.named), r.windows
-	defer func() { r.named, r.windows = r.named[:scope], windows }()
+	defer func() {
+		r.leave(scope)
+		r.windows = windows
+	}()
 	r.with(s.With)
-	r.windows = s.WindowSpecs
+	r.windows = windowsOf(s.WindowSpecs)
 	b := r.build
 	q := &shape.Query{}
 	if s.Kind == ast.SelectStmtKindValues {
@@ -209,7 +213,7 @@ func (r *reader) with(w *ast.WithClause) {
 		n := &shape.Named{Name: c.Name.O, Recursive: w.IsRecursive}
 		b.Shape.CTEs++
 		if w.IsRecursive {
-			r.named = append(r.named, n)
+			r.enter(n)
 		}
 		b.Enter()
 		n.Query = r.query(c.Query)
@@ -218,10 +222,38 @@ func (r *reader) with(w *ast.WithClause) {
 			n.Query = &shape.Query{Kids: []*shape.Query{n.Query}, Opaque: true, Limited: true} // columns are renamed
 		}
 		if !w.IsRecursive {
-			r.named = append(r.named, n)
+			r.enter(n)
 		}
 		b.Named = append(b.Named, n)
 	}
+}
+
+// enter puts a named query into scope.
+func (r *reader) enter(n *shape.Named) {
+	r.named = append(r.named, n)
+	r.byName[n.Name] = append(r.byName[n.Name], n)
+}
+
+// leave takes the named queries from the n-th on out of scope.
+func (r *reader) leave(n int) {
+	for _, v := range r.named[n:] {
+		r.byName[v.Name] = r.byName[v.Name][:len(r.byName[v.Name])-1]
+	}
+	r.named = r.named[:n]
+}
+
+// windowsOf finds the definitions of a WINDOW clause by their names; the first of a name counts.
+func windowsOf(specs []ast.WindowSpec) map[string]*ast.WindowSpec {
+	if len(specs) == 0 {
+		return nil
+	}
+	out := make(map[string]*ast.WindowSpec, len(specs))
+	for i := range specs {
+		if name := specs[i].Name.L; out[name] == nil {
+			out[name] = &specs[i]
+		}
+	}
+	return out
 }
 
 // column is a plain column.
