@@ -15,6 +15,8 @@ import (
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/oklog/ulid/v2"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pointsman/pointsman/pkg/budget"
@@ -42,6 +44,9 @@ type App struct {
 	decider      *decider
 	producer     *stream.Producer
 	inputs       *inputs
+	owner        string // unique per process start
+	keepers      *keepers
+	ends         *lru.Cache[string, budget.Ended] // of Tasks with a session, by id
 	signalsReady *telemetry.Gate
 	budgetsReady *telemetry.Gate
 	caughtUp     chan struct{}
@@ -68,8 +73,12 @@ func Run(ctx context.Context, cfg Config) error {
 func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (_ *App, err error) {
 	a := &App{
 		Group: lifecycle.NewGroup(lifecycle.Options{}), cfg: cfg, tel: tel, log: tel.Log, tracer: tel.Tracer("router"),
-		metrics: newMetrics(tel.Registry), caughtUp: make(chan struct{}),
+		metrics: newMetrics(tel.Registry), caughtUp: make(chan struct{}), owner: "router/" + ulid.Make().String(), keepers: newKeepers(),
 	}
+	if a.ends, err = newEnds(); err != nil {
+		return nil, err
+	}
+	a.metrics.countSessions(tel.Registry, a.keepers.sessions)
 	a.catchUp = sync.OnceFunc(func() { close(a.caughtUp) })
 	a.signalsRead = make(chan struct{})
 	a.readSignals = sync.OnceFunc(func() { close(a.signalsRead) })
@@ -106,7 +115,7 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (_ *App, err
 	a.decider = &decider{
 		texts:    texts,
 		profiles: profiles,
-		clusters: newClusters(), metrics: a.metrics, clock: time.Now, book: budget.NewBook(),
+		clusters: newClusters(), tenants: newTenants(a.metrics), metrics: a.metrics, clock: time.Now,
 	}
 	if cfg.Catalog.Folder != "" {
 		a.decider.sizes = catalog.NewFolder(cfg.Catalog.Folder, cfg.Catalog.Schema, cfg.Catalog.MaxAge)
@@ -134,12 +143,11 @@ func (a *App) deps() stream.Deps {
 	}
 }
 
-// Start sets the followers going and, once they have caught up, the consumer: a decision without the budgets of an hour ago
-// would let a session spend them twice. The consumer starts last, so that Stop ends it first.
+// Start sets the followers going and, once they have caught up, the consumer: a decision without what tenants have used in the last
+// window would let them use it twice. The consumer starts last, so that Stop ends it first.
 func (a *App) Start(ctx context.Context) error {
 	a.Go(ctx, "signals", a.followSignals)
-	a.Go(ctx, "budgets", a.followBudgets)
-	a.Go(ctx, "sweep", a.sweep)
+	a.Go(ctx, "accounts", a.followAccounts)
 	if a.cfg.Inputs.Enabled {
 		a.Go(ctx, "policy record", a.recordPolicies)
 	}

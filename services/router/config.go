@@ -59,9 +59,10 @@ type ProfilesConfig struct {
 	LookupDeadline time.Duration `yaml:"lookupDeadline" doc:"Longest that a batch waits for history; what is not there by then is unknown."`
 }
 
-// BudgetsConfig says how session budgets are rebuilt.
+// BudgetsConfig says how the accounts of sessions are kept. All routers have to agree on it.
 type BudgetsConfig struct {
-	Window time.Duration `yaml:"window" doc:"How long a session's account is kept after its last query, and how far back it is rebuilt at start."`
+	Window      time.Duration `yaml:"window" doc:"How long a session's account is kept after it was last heard of; what the session asks later begins a new one. The same for all routers."`
+	MaxSessions int           `yaml:"maxSessions" doc:"Most accounts of one partition; beyond that the sessions that have been silent longest lose theirs."`
 }
 
 // InputsConfig says what is kept for replay.
@@ -89,7 +90,7 @@ func Default() Config {
 		Policy: PolicyConfig{Reload: 2 * time.Second}, Catalog: CatalogConfig{Schema: "tpch", MaxAge: time.Minute},
 		History:  history.DefaultConfig(),
 		Profiles: ProfilesConfig{CacheSize: 10_000, CacheTTL: 2 * time.Second, LookupDeadline: 150 * time.Millisecond},
-		Budgets:  BudgetsConfig{Window: time.Hour},
+		Budgets:  BudgetsConfig{Window: time.Hour, MaxSessions: 20_000},
 		Limits: LimitsConfig{
 			MaxSQL: config.ByteSize(query.DefaultLimits.MaxSQLBytes), MaxSLA: query.DefaultLimits.MaxSLA, MaxTimeout: query.DefaultLimits.MaxTimeout,
 		},
@@ -128,6 +129,18 @@ func (c ProfilesConfig) Validate() error {
 		return config.Invalid("lookupDeadline", "must be above 0, is %s", c.LookupDeadline)
 	}
 	return nil
+}
+
+// Validate checks the section.
+func (c BudgetsConfig) Validate() error {
+	var errs []error
+	if c.Window < time.Second {
+		errs = append(errs, config.Invalid("window", "must be at least 1s, is %s", c.Window))
+	}
+	if c.MaxSessions < 1 {
+		errs = append(errs, config.Invalid("maxSessions", "must be at least 1, is %d", c.MaxSessions))
+	}
+	return errors.Join(errs...)
 }
 
 // Validate checks the section.

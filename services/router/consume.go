@@ -21,29 +21,69 @@ import (
 const group = "router"
 
 // worker routes what one partition of requests or attempts brings: read a batch, ask history once, decide each, produce all,
-// and only then call the records done.
+// and only then call the records done. Tasks of sessions with a budget go to the partition's keeper.
 type worker struct {
-	app  *App
-	part *stream.Partition
+	app    *App
+	part   *stream.Partition
+	keeper *bookkeeper // nil for attempts: a later attempt is charged already
+	parts  int         // of requests
 }
 
-func (a *App) assign(_ context.Context, p *stream.Partition) (stream.Processor, error) {
-	return &worker{app: a, part: p}, nil
+func (a *App) assign(ctx context.Context, p *stream.Partition) (stream.Processor, error) {
+	w := &worker{app: a, part: p}
+	if p.Topic != event.TopicRequests {
+		return w, nil
+	}
+	n, err := a.partitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w.parts, w.keeper = n, newBookkeeper(a, p)
+	a.keepers.put(w.keeper)
+	return w, nil
 }
 
-// Close ends the worker; it holds nothing.
-func (w *worker) Close() {}
+// Close ends the worker.
+func (w *worker) Close() {
+	if w.keeper != nil {
+		w.app.keepers.remove(w.keeper)
+		w.keeper.close()
+	}
+}
 
 // Process routes a batch. A crash before Done repeats it: the decisions have the same ids then, and the first in the log
 // counts.
 func (w *worker) Process(ctx context.Context, recs []*kgo.Record) error {
 	a := w.app
 	start := time.Now()
-	requests := make([]request, len(recs))
-	subjects := make([]subject, len(recs))
-	for i, rec := range recs {
-		requests[i] = read(rec, w.part.Topic, a.cfg.Limits.limits(), start.UTC())
-		switch r := requests[i]; {
+	rest := make([]request, 0, len(recs))
+	var elsewhere []request
+	for _, rec := range recs {
+		r := read(rec, w.part.Topic, a.cfg.Limits.limits(), start.UTC())
+		switch {
+		case w.keeper == nil || !w.keeper.wants(r):
+			rest = append(rest, r)
+		case w.belongsHere(r):
+			w.keeper.take(r)
+		default:
+			elsewhere = append(elsewhere, r)
+		}
+	}
+	if err := w.passOn(ctx, elsewhere); err != nil {
+		return err
+	}
+	if len(rest) == 0 {
+		return nil
+	}
+	return w.route(ctx, rest, start)
+}
+
+// route decides what no budget concerns.
+func (w *worker) route(ctx context.Context, requests []request, start time.Time) error {
+	a := w.app
+	subjects := make([]subject, len(requests))
+	for i, r := range requests {
+		switch {
 		case r.task != nil:
 			subjects[i] = a.decider.subject(ctx, *r.task, 1)
 		case r.reroute != nil:
@@ -51,23 +91,44 @@ func (w *worker) Process(ctx context.Context, recs []*kgo.Record) error {
 		}
 	}
 	history := a.decider.lookup(ctx, subjects)
-	var out, kept []*kgo.Record
+	out := make([]answer, 0, len(requests))
 	for i, r := range requests {
 		if r.fault != nil {
 			if err := w.deadLetter(ctx, r); err != nil {
 				return err
 			}
 		}
-		d, in, ok := w.answer(r, subjects[i], history.of(subjects[i].fingerprint, subjects[i].bucket))
-		if !ok {
-			continue
+		if d, ok := w.answer(r, subjects[i], history.of(subjects[i].fingerprint, subjects[i].bucket)); ok {
+			out = append(out, d)
 		}
-		rec, err := a.encode(d, r.rec)
+	}
+	if err := a.publish(ctx, out); err != nil {
+		return err
+	}
+	a.metrics.routeSeconds.Observe(time.Since(start).Seconds())
+	for _, r := range requests {
+		w.part.Done(r.rec)
+	}
+	return nil
+}
+
+// answer is a decision that is to be published, the record that asked for it, and what it depended on when a policy made it.
+type answer struct {
+	rec      *kgo.Record
+	decision event.RouteDecision
+	input    *route.Input
+}
+
+// publish writes decisions and their inputs, and returns when they are acknowledged.
+func (a *App) publish(ctx context.Context, answers []answer) error {
+	var out, kept []*kgo.Record
+	for _, w := range answers {
+		rec, err := a.encode(w.decision, w.rec)
 		if err != nil {
 			return err
 		}
 		out = append(out, rec)
-		if rec, ok := a.inputs.encode(in, r.rec); ok {
+		if rec, ok := a.inputs.encode(w.input, w.rec); ok {
 			kept = append(kept, rec)
 		}
 	}
@@ -77,38 +138,31 @@ func (w *worker) Process(ctx context.Context, recs []*kgo.Record) error {
 			return err
 		}
 	}
-	a.metrics.routeSeconds.Observe(time.Since(start).Seconds())
-	if err := acknowledged(); err != nil {
-		return err
-	}
-	w.part.Done(recs...)
-	return nil
+	return acknowledged()
 }
 
 // answer is the decision for a request, with its input when a policy made it, or false when the request gets none.
-func (w *worker) answer(r request, s subject, history profile.Lookup) (event.RouteDecision, *route.Input, bool) {
+func (w *worker) answer(r request, s subject, history profile.Lookup) (answer, bool) {
 	a := w.app
 	switch {
 	case r.task != nil:
-		d, in := w.traced(r.rec, s, history)
-		return d, in, true
+		return a.traced(r.rec, s, history, nil), true
 	case r.reroute != nil && r.reroute.Number >= a.cfg.MaxAttempts:
-		return a.giveUp(r.reroute, s), nil, true
+		return answer{rec: r.rec, decision: a.giveUp(r.reroute, s)}, true
 	case r.reroute != nil:
-		d, in := w.traced(r.rec, s, history)
-		return d, in, true
+		return a.traced(r.rec, s, history, nil), true
 	case r.cancel != nil:
-		return passCancel(*r.cancel, time.Now().UTC()), nil, true
+		return answer{rec: r.rec, decision: passCancel(*r.cancel, time.Now().UTC())}, true
 	case r.invalid != nil:
-		return a.rejectInvalid(*r.invalid, time.Now().UTC()), nil, true
+		return answer{rec: r.rec, decision: a.rejectInvalid(*r.invalid, time.Now().UTC())}, true
 	default:
-		return event.RouteDecision{}, nil, false
+		return answer{}, false
 	}
 }
 
-// traced decides within a span that continues the record's trace, counts and logs.
-func (w *worker) traced(rec *kgo.Record, s subject, history profile.Lookup) (event.RouteDecision, *route.Input) {
-	a := w.app
+// traced decides within a span that continues the record's trace, counts and logs. account gives the account of the Task's session,
+// nil if it has none.
+func (a *App) traced(rec *kgo.Record, s subject, history profile.Lookup, account func(*route.Input) *route.SessionAccount) answer {
 	parent := rec.Context
 	if parent == nil {
 		parent = context.Background()
@@ -116,7 +170,7 @@ func (w *worker) traced(rec *kgo.Record, s subject, history profile.Lookup) (eve
 	ctx, span := a.tracer.Start(parent, "route")
 	defer span.End()
 	rec.Context = ctx
-	d, in := a.decider.decide(s, history)
+	d, in := a.decider.decide(s, history, account)
 	reason := ""
 	if len(d.Reasons) > 0 {
 		reason = d.Reasons[0].Code
@@ -126,7 +180,7 @@ func (w *worker) traced(rec *kgo.Record, s subject, history profile.Lookup) (eve
 	a.metrics.decisions.WithLabelValues(string(d.Kind), reason).Inc()
 	a.log.DebugContext(ctx, "decided", telemetry.KeyTask, d.TaskID, telemetry.KeyAttempt, d.Attempt, "kind", string(d.Kind),
 		telemetry.KeyCluster, d.Cluster, telemetry.KeyRule, d.Rule, telemetry.KeyReason, reason)
-	return d, in
+	return answer{rec: rec, decision: d, input: in}
 }
 
 func (w *worker) deadLetter(ctx context.Context, r request) error {

@@ -3,11 +3,9 @@ package router
 import (
 	"context"
 	"hash/fnv"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/pointsman/pointsman/pkg/budget"
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/fingerprint"
 	"github.com/pointsman/pointsman/pkg/fingerprint/cache"
@@ -35,8 +33,7 @@ type decider struct {
 	metrics  *metrics
 	clock    func() time.Time
 
-	mu   sync.Mutex
-	book *budget.Book
+	tenants *tenants
 }
 
 // subject is a Task with what was read off its text.
@@ -109,22 +106,21 @@ func (d *decider) input(s subject, history profile.Lookup) route.Input {
 	return in
 }
 
-// decide decides for real: it charges the session's budget and counts the Task as on its way. It returns what it decided on, too.
-func (d *decider) decide(s subject, history profile.Lookup) (event.RouteDecision, *route.Input) {
+// decide decides for real: it counts the Task as on its way, and for its tenant. account gives the account of the Task's session, nil if
+// it has none. It returns what it decided on, too.
+func (d *decider) decide(s subject, history profile.Lookup, account func(*route.Input) *route.SessionAccount) (event.RouteDecision, *route.Input) {
 	in := d.input(s, history)
-	key, inSession := budget.KeyOf(s.task)
-	if inSession {
-		// One lock over check and charge: two Tasks of a session must not both see the last query left.
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		in.Session = &route.SessionAccount{Usage: d.book.Usage(key), Admitted: s.attempt > 1 || d.book.Admitted(s.task.ID)}
+	if account != nil {
+		in.Session = account(&in)
 	}
 	start := d.clock()
-	decision := route.Decide(in)
-	d.metrics.decideSeconds.Observe(d.clock().Sub(start).Seconds())
-	if inSession {
-		d.account(key, decision)
+	var decision event.RouteDecision
+	if q := quotaOf(in.Policy, s.task); q.on {
+		decision = d.tenants.decide(&in, q, func() event.RouteDecision { return route.Decide(in) })
+	} else {
+		decision = route.Decide(in)
 	}
+	d.metrics.decideSeconds.Observe(d.clock().Sub(start).Seconds())
 	if decision.Kind == event.Route {
 		d.clusters.routed(decision.Cluster, in.Now)
 	}
@@ -135,63 +131,18 @@ func (d *decider) decide(s subject, history profile.Lookup) (event.RouteDecision
 const explainTime = 2 * time.Second
 
 // explain decides without any effect.
-func (d *decider) explain(ctx context.Context, t query.Task) event.RouteDecision {
+func (d *decider) explain(ctx context.Context, t query.Task, account func(*route.Input) *route.SessionAccount) event.RouteDecision {
 	s := d.subject(ctx, t, 1)
 	// A person waits here, not a query: history may take its time.
 	history := d.profiles.lookupWithin(ctx, fingerprints([]subject{s}), explainTime)
 	in := d.input(s, history.of(s.fingerprint, s.bucket))
-	if key, ok := budget.KeyOf(t); ok {
-		d.mu.Lock()
-		in.Session = &route.SessionAccount{Usage: d.book.Usage(key)}
-		d.mu.Unlock()
+	if account != nil {
+		in.Session = account(&in)
+	}
+	if q := quotaOf(in.Policy, t); q.on {
+		d.tenants.look(&in, q)
 	}
 	return route.Decide(in)
-}
-
-// account folds the first decision of a Task into its session's account; the lock is held.
-func (d *decider) account(key budget.SessionKey, decision event.RouteDecision) {
-	switch {
-	case decision.Attempt != 1:
-	case decision.Kind == event.Route:
-		d.book.Reserve(key, decision.TaskID, bytesOf(decision), decision.DecidedAt)
-	case decision.Kind == event.Reject:
-		d.book.Refuse(key, decision.TaskID, decision.DecidedAt)
-	}
-}
-
-// reserved folds a decision of the log into the budgets, ours or another router's.
-func (d *decider) reserved(decision event.RouteDecision) {
-	if decision.Task == nil {
-		return
-	}
-	if key, ok := budget.KeyOf(*decision.Task); ok {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.account(key, decision)
-	}
-}
-
-// settled folds an Outcome of the log into the budgets.
-func (d *decider) settled(o event.Outcome) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.book.Settle(o)
-}
-
-// forget drops the sessions that nothing was heard of for a while.
-func (d *decider) forget(before time.Time) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.book.Forget(before)
-}
-
-func bytesOf(d event.RouteDecision) *int64 {
-	n, ok := d.Estimates[route.ScanBytes].Last()
-	if !ok {
-		return nil
-	}
-	bytes := int64(n)
-	return &bytes
 }
 
 func seed(id string) uint64 {

@@ -1,7 +1,6 @@
 package router
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"time"
@@ -62,61 +61,4 @@ func (a *App) followSignals(ctx context.Context) error {
 		}
 		a.decider.clusters.observe(o)
 	})
-}
-
-// followBudgets folds decisions and outcomes, everybody's, into the sessions' accounts.
-func (a *App) followBudgets(ctx context.Context) error {
-	tc := stream.TailConfig{
-		Name: "budgets", Topics: []string{event.TopicDecisions, event.TopicOutcomes}, Since: time.Now().Add(-a.cfg.Budgets.Window),
-	}
-	return a.follow(ctx, tc, func() { a.budgetsReady.Open(); a.catchUp() }, func(rec *kgo.Record) {
-		topic := a.cfg.Kafka.Name(rec.Topic)
-		// Most Tasks have no budget, and a decision is large: what has none is not decoded.
-		switch topic {
-		case event.TopicDecisions:
-			if !bytes.Contains(rec.Value, sessionField) {
-				return
-			}
-		case event.TopicOutcomes:
-			if !bytes.Contains(rec.Value, sessionIDField) {
-				return
-			}
-		}
-		env, err := stream.Decode(rec, stream.RulesFor(topic))
-		if err != nil {
-			return
-		}
-		switch topic {
-		case event.TopicDecisions:
-			var d event.RouteDecision
-			if d.UnmarshalJSON(env.Data) == nil {
-				a.decider.reserved(d)
-			}
-		case event.TopicOutcomes:
-			var o event.Outcome
-			if o.UnmarshalJSON(env.Data) == nil {
-				a.decider.settled(o)
-			}
-		}
-	})
-}
-
-// What is in every decision and Outcome of a Task with a session: routers and executors write them all.
-var (
-	sessionField   = []byte(`"session":`)
-	sessionIDField = []byte(`"sessionId":`)
-)
-
-// sweep drops accounts of sessions that have fallen silent.
-func (a *App) sweep(ctx context.Context) error {
-	ticker := time.NewTicker(a.cfg.Budgets.Window / 10)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-			a.decider.forget(time.Now().Add(-a.cfg.Budgets.Window))
-		}
-	}
 }

@@ -20,6 +20,7 @@ const maxExplainBody = 8 << 20
 func (a *App) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/explain", a.explain)
+	mux.HandleFunc("GET /v1/budgets", a.budgets)
 	return mux
 }
 
@@ -53,7 +54,7 @@ func (a *App) explain(w http.ResponseWriter, r *http.Request) {
 		now := time.Now().UTC()
 		t.SubmittedAt = &now
 	}
-	d := a.decider.explain(r.Context(), t)
+	d := a.decider.explain(r.Context(), t, a.accountOf(t))
 	if strings.Contains(r.Header.Get("Accept"), "text/plain") {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = io.WriteString(w, route.Explain(d))

@@ -12,6 +12,11 @@ type metrics struct {
 	profileSeconds prometheus.Histogram
 	policyReloads  *prometheus.CounterVec
 	inputs         *prometheus.CounterVec
+	budgetRecords  *prometheus.CounterVec
+	budgetWait     prometheus.Histogram
+	leasesLost     prometheus.Counter
+	passedOn       prometheus.Counter
+	overshoot      *prometheus.HistogramVec
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -43,9 +48,37 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		inputs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pointsman_router_inputs_total", Help: "Inputs of decisions, kept for replay or not: written, skipped, too_large, failed.",
 		}, []string{"result"}),
+		budgetRecords: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "pointsman_router_budget_records_total", Help: "Records of sessions' budgets that stand: reserve, refuse, settle, balance, close.",
+		}, []string{"kind"}),
+		budgetWait: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "pointsman_router_budget_wait_seconds", Help: "From a task of a session with a budget read to its decision acknowledged.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2, 16),
+		}),
+		leasesLost: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "pointsman_router_budget_leases_lost_total", Help: "Partitions whose budgets another router took while this one had them.",
+		}),
+		passedOn: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "pointsman_router_passed_on_total", Help: "Tasks that came on another partition than their session's and were written to that.",
+		}),
+		overshoot: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "pointsman_router_quota_overshoot", Help: "By how much a tenant or principal was over a quota when another router's decision became known.",
+			Buckets: prometheus.ExponentialBuckets(1, 4, 12),
+		}, []string{"quota"}),
 	}
 	if reg != nil {
+		reg.MustRegister(m.budgetRecords, m.budgetWait, m.leasesLost, m.passedOn, m.overshoot)
 		reg.MustRegister(m.decisions, m.decideSeconds, m.routeSeconds, m.faults, m.profileLookups, m.profileSeconds, m.policyReloads, m.inputs)
 	}
 	return m
+}
+
+// countSessions shows how many accounts there are.
+func (m *metrics) countSessions(reg prometheus.Registerer, count func() int) {
+	if reg == nil {
+		return
+	}
+	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "pointsman_router_budget_sessions", Help: "Sessions with an account on the partitions of this router.",
+	}, func() float64 { return float64(count()) }))
 }

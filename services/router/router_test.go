@@ -34,7 +34,7 @@ type bench struct {
 
 func newBench(t *testing.T, partitions int32) *bench {
 	b := &bench{t: t, broker: streamtest.Start(t)}
-	for _, topic := range []string{event.TopicRequests, event.TopicDecisions, event.TopicInputs, event.TopicAttempts, event.TopicOutcomes, event.TopicDeadLetter} {
+	for _, topic := range []string{event.TopicRequests, event.TopicDecisions, event.TopicInputs, event.TopicAttempts, event.TopicOutcomes, event.TopicBudgetState, event.TopicDeadLetter} {
 		b.broker.Topic(t, topic, partitions, nil)
 	}
 	b.broker.Topic(t, event.TopicSignals, 1, map[string]string{"cleanup.policy": "compact"})
