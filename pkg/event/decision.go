@@ -101,8 +101,10 @@ type RouteDecision struct {
 	Deadline time.Time `json:"deadline"`
 
 	Target
-	Reasons    []Reason    `json:"reasons,omitempty"`
-	Rule       string      `json:"rule,omitempty"`
+	Reasons []Reason `json:"reasons,omitempty"`
+	Rule    string   `json:"rule,omitempty"`
+	// RuleTags are the tags that rules have set.
+	RuleTags   []string    `json:"ruleTags,omitempty"`
 	Verdict    string      `json:"verdict,omitempty"`
 	PolicyHash string      `json:"policyHash,omitempty"`
 	Candidates []Candidate `json:"candidates,omitempty"`

@@ -4,22 +4,25 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 )
 
 // Fault is one fault of a policy text, with its place.
 type Fault struct {
-	File   string
-	Line   int
-	Column int
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
 	// Path is the YAML path, e.g. rules[2].when.
-	Path    string
-	Message string
+	Path    string `json:"path"`
+	Message string `json:"message"`
 }
 
 // String renders the fault as file:line:column: path: message.
@@ -39,83 +42,186 @@ func (l FaultList) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+func (l FaultList) sort() {
+	slices.SortStableFunc(l, func(a, b Fault) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+}
+
+// sections are the keys of a policy, in the order in which they are read: rules refer to what stands before them.
+var sections = []option[Policy]{
+	{
+		key: "engines", about: "The pools to route to, by name.", form: form{name: "a mapping of pools", schema: named(poolPattern, schemaOf(describe(poolOptions))), required: true},
+		read: func(r *reader, f field, p *Policy) {
+			p.Pools = r.pools(f)
+			r.learn(p)
+		},
+	},
+	{
+		key: "defaults", about: "What counts where a request says nothing.",
+		form: form{name: "a mapping", schema: map[string]any{"$ref": "#/$defs/defaults"}},
+		read: func(r *reader, f field, p *Policy) { readOptions(r, f, "the defaults", defaultOptions, &p.Defaults) },
+	},
+	{
+		key: "thresholds", about: "Named numbers: those of the decision core, and the policy's own, which rules refer to as $name.",
+		form: form{name: "a mapping", schema: map[string]any{"$ref": "#/$defs/thresholds"}},
+		read: func(r *reader, f field, p *Policy) { r.thresholds(f, &p.Thresholds) },
+	},
+	{
+		key: "latches", about: "Truth values with hysteresis that follow the signals; rules test them by name.",
+		form: form{name: "a mapping of latches", schema: named(namePattern, schemaOf(describe(latchOptions)))},
+		read: func(r *reader, f field, p *Policy) {
+			p.Latches = r.latches(f)
+			r.learn(p)
+		},
+	},
+	{
+		key: "rules", about: "The rules, in order: the first that matches decides.",
+		form: form{name: "a list of rules", schema: map[string]any{"$ref": "#/$defs/rules"}, required: true},
+		read: func(r *reader, f field, p *Policy) { p.Rules = r.rules(f) },
+	},
+	{
+		key: "tenants", about: "What single tenants have of their own.",
+		form: form{name: "a mapping of tenants", schema: named("", schemaOf(describe(tenantOptions)))},
+		read: func(r *reader, f field, p *Policy) { p.tenants = r.tenantPolicies(f, p) },
+	},
+	{
+		key: "budgets", about: "What principals may use, by class.", form: mappingForm("a mapping", describe(budgetOptions)),
+		read: func(r *reader, f field, p *Policy) { p.Budgets = r.budgets(f) },
+	},
+	{
+		key: "summaries", about: "The summary tables of tables, by name: what a rejection may point to.",
+		form: form{name: "a mapping of tables to tables", schema: named("", wordsSchema())},
+		read: func(r *reader, f field, p *Policy) { p.Summaries = r.summaries(f) },
+	},
+	{
+		key: "exploration", about: "How much of the traffic goes where the ranking would not send it, to learn.", form: mappingForm("a mapping", describe(explorationOptions)),
+		read: func(r *reader, f field, p *Policy) { p.Exploration = r.exploration(f) },
+	},
+}
+
+// learn makes what the policy has of pools and latches known to its rules.
+func (r *reader) learn(p *Policy) {
+	r.clusters = r.clusters[:0]
+	for _, pool := range p.Pools {
+		r.clusters = append(r.clusters, pool.Name)
+	}
+	r.names = newVocabulary(p.Pools, p.Latches)
+}
+
 // Load compiles a policy text. A policy with any fault is refused as a whole, with all its faults as a FaultList.
 // file is only used in messages.
 func Load(file string, text []byte) (*Policy, error) {
-	tree, err := parser.ParseBytes(text, 0)
-	if err != nil {
-		return nil, FaultList{{File: file, Line: 1, Column: 1, Path: "$", Message: "not YAML: " + firstLine(err.Error())}}
+	r := &reader{file: file, anchors: map[string]ast.Node{}, usedThresholds: map[string]bool{}}
+	root, faults := parse(file, text)
+	if faults != nil {
+		return nil, faults
 	}
-	r := &reader{file: file}
 	p := defaults()
 	sum := sha256.Sum256(text)
 	p.Hash, p.Source = hex.EncodeToString(sum[:8]), string(text)
-	if len(tree.Docs) != 1 || tree.Docs[0].Body == nil {
-		return nil, FaultList{{File: file, Line: 1, Column: 1, Path: "$", Message: "the policy must be one YAML document that is not empty"}}
+	r.numbers = &p.Thresholds
+	r.learn(&p)
+	if r.collectAliases(root) {
+		r.policy(root, &p)
 	}
-	root := r.mapping("$", tree.Docs[0].Body)
-	// Pools first: the facts that rules may test carry the pools' names.
-	for _, f := range root {
-		if f.key == "engines" {
-			p.Pools = r.pools(f)
-		}
-	}
-	for _, f := range root {
-		switch f.key {
-		case "engines":
-		case "rules":
-			p.Rules = r.rules(f, p.Pools)
-		case "budgets":
-			p.Budgets = r.budgets(f)
-		case "defaults":
-			readOptions(r, f, "the defaults", defaultOptions, &p.Defaults)
-		case "thresholds":
-			readOptions(r, f, "the thresholds", thresholdOptions, &p.Thresholds)
-		case "exploration":
-			p.Exploration = r.exploration(f)
-		case "summaries":
-			p.Summaries = r.summaries(f)
-		default:
-			r.fault(f.keyNode, f.path, "unknown key; known are engines, rules, budgets, defaults, thresholds, exploration, summaries")
-		}
-	}
-	r.checkWhole(tree.Docs[0].Body, &p)
 	if len(r.faults) > 0 {
-		slices.SortStableFunc(r.faults, func(a, b Fault) int {
-			return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-		})
+		r.faults.sort()
 		return nil, r.faults
+	}
+	r.warnings.sort()
+	p.words, p.Warnings = r.names, r.warnings
+	for _, view := range p.tenants {
+		view.words, view.tenants, view.Warnings = p.words, p.tenants, p.Warnings
+		view.Budgets, view.Exploration, view.Summaries = p.Budgets, p.Exploration, p.Summaries
 	}
 	return &p, nil
 }
 
-// checkWhole finds what only the whole policy shows: no pool, no default, rules that can't be reached, names used twice.
-func (r *reader) checkWhole(root ast.Node, p *Policy) {
-	if len(p.Pools) == 0 {
-		r.fault(root, "engines", "a policy needs at least one engine to route to")
+// parse reads the YAML.
+func parse(file string, text []byte) (root ast.Node, faults FaultList) {
+	fault := func(line, column int, message string) FaultList {
+		return FaultList{{File: file, Line: line, Column: column, Path: "$", Message: message}}
 	}
-	seen := map[string]int{}
-	catchAll := ""
-	for i, rule := range p.Rules {
-		path := fmt.Sprintf("rules[%d]", i)
-		at := &place{line: rule.Line, column: 5}
-		if line, ok := seen[rule.Name]; ok && rule.Name != "" {
-			r.faultAt(at, path, fmt.Sprintf("the name %q is used by the rule in line %d already", rule.Name, line))
-		}
-		seen[rule.Name] = rule.Line
-		if catchAll != "" {
-			r.faultAt(at, path, fmt.Sprintf("unreachable: rule %q above has no condition and takes everything", catchAll))
-		}
-		if rule.When.Always() && catchAll == "" {
-			catchAll = rule.Name
-		}
+	if message := checkText(text); message != "" {
+		return nil, fault(1, 1, message)
 	}
-	if catchAll == "" {
-		r.fault(root, "rules", "no default: the last rule must have no `when`, e.g. `- name: default` with `route: auto`")
+	// The parser is not ours, and a policy must never take a router down.
+	defer func() {
+		if recover() != nil {
+			root, faults = nil, fault(1, 1, "not YAML: the parser gave up on it")
+		}
+	}()
+	// A key that stands twice is a fault like others, which the reader lists.
+	tree, err := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		var at interface {
+			GetToken() *token.Token
+			GetMessage() string
+		}
+		if errors.As(err, &at) && at.GetToken() != nil {
+			return nil, fault(at.GetToken().Position.Line, at.GetToken().Position.Column, "not YAML: "+at.GetMessage())
+		}
+		return nil, fault(1, 1, "not YAML: "+firstLine(err.Error()))
 	}
+	if len(tree.Docs) != 1 || tree.Docs[0].Body == nil {
+		return nil, fault(1, 1, "the policy must be one YAML document that is not empty")
+	}
+	return tree.Docs[0].Body, nil
 }
 
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return line
+}
+
+// policy reads the whole.
+func (r *reader) policy(root ast.Node, p *Policy) {
+	fields := r.mapping("$", root)
+	for _, f := range fields {
+		if !slices.Contains(keysOf(sections), f.key) {
+			r.fault(f.keyNode, f.path, "unknown key"+suggest(f.key, keysOf(sections)))
+		}
+	}
+	for i := range sections {
+		for _, f := range fields {
+			if f.key == sections[i].key {
+				sections[i].read(r, f, p)
+				break
+			}
+		}
+	}
+	if len(p.Pools) == 0 {
+		r.fault(root, "engines", "a policy needs at least one engine to route to")
+	}
+	r.uniqueNames("rules", p.Rules, nil)
+	r.reachable(p, "rules", p.Rules)
+	if !slices.ContainsFunc(p.Rules, func(rule Rule) bool { return rule.decides() && !rule.conditioned }) {
+		r.fault(root, "rules", "no default: the last rule must have no `when`, e.g. `- name: default` with `route: auto`")
+	}
+	r.checkTags(p)
+	r.unused(p)
+}
+
+// unused warns of what nothing refers to.
+func (r *reader) unused(p *Policy) {
+	for _, name := range slices.Sorted(maps.Keys(p.Thresholds.Named)) {
+		if !r.usedThresholds[name] {
+			r.warnAt(place{p.Thresholds.Named[name].Line, 3}, "thresholds."+name, "no rule and no latch uses it")
+		}
+	}
+	for i, l := range p.Latches {
+		if r.names.slot[r.names.latches+i] < 0 {
+			r.warnAt(place{l.Line, l.column}, "latches."+l.Name, "no rule tests it")
+		}
+	}
+}
+
+// named is the schema of a mapping with names of the policy's own as keys.
+func named(pattern string, item map[string]any) map[string]any {
+	out := map[string]any{"type": "object", "additionalProperties": item}
+	if pattern != "" {
+		out["propertyNames"] = map[string]any{"pattern": pattern}
+	}
+	return out
 }

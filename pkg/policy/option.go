@@ -15,6 +15,8 @@ type option[T any] struct {
 	about string
 	form  form
 	read  func(r *reader, f field, into *T)
+	// get returns the value of a key that is a number.
+	get func(*T) float64
 }
 
 // form says what may stand behind a key.
@@ -55,20 +57,30 @@ func describe[T any](opts []option[T]) []described {
 
 // readOptions reads a mapping by its options. what names the mapping in messages, e.g. "an engine".
 func readOptions[T any](r *reader, section field, what string, opts []option[T], into *T) {
-next:
 	for _, f := range r.mapping(section.path, section.value) {
-		for _, o := range opts {
-			if o.key == f.key {
-				o.read(r, f, into)
-				continue next
-			}
+		if !readOption(r, f, opts, into) {
+			r.fault(f.keyNode, f.path, "unknown key of "+what+suggest(f.key, keysOf(opts)))
 		}
-		known := make([]string, len(opts))
-		for i, o := range opts {
-			known[i] = o.key
-		}
-		r.fault(f.keyNode, f.path, "unknown key of "+what+suggest(f.key, known))
 	}
+}
+
+// readOption reads one key by its option, if there is one.
+func readOption[T any](r *reader, f field, opts []option[T], into *T) bool {
+	for i := range opts {
+		if opts[i].key == f.key {
+			opts[i].read(r, f, into)
+			return true
+		}
+	}
+	return false
+}
+
+func keysOf[T any](opts []option[T]) []string {
+	out := make([]string, len(opts))
+	for i, o := range opts {
+		out[i] = o.key
+	}
+	return out
 }
 
 func textOption[T any](key, about string, at func(*T) *string) option[T] {
@@ -120,6 +132,7 @@ func countOption[T any, N ~int | ~int64](key, about string, low, high int64, at 
 			schema: map[string]any{"type": "integer", "minimum": low, "maximum": high},
 		},
 		read: func(r *reader, f field, into *T) { *at(into) = N(r.whole(f, low, high)) },
+		get:  func(t *T) float64 { return float64(*at(t)) },
 	}
 }
 
@@ -132,6 +145,7 @@ func numberOption[T any](key, about string, low, high float64, at func(*T) *floa
 			schema: map[string]any{"type": "number", "minimum": low, "maximum": high},
 		},
 		read: func(r *reader, f field, into *T) { *at(into) = r.within(f, low, high) },
+		get:  func(t *T) float64 { return *at(t) },
 	}
 }
 
@@ -141,6 +155,7 @@ func sizeOption[T any](key, about string, at func(*T) *int64) option[T] {
 		key: key, about: about,
 		form: form{name: "a size such as `50 GB`, or `unlimited`", schema: sizeSchema("unlimited")},
 		read: func(r *reader, f field, into *T) { *at(into) = r.size(f) },
+		get:  func(t *T) float64 { return float64(*at(t)) },
 	}
 }
 

@@ -1,10 +1,14 @@
-// Package policy holds the routing policy: which pools there are, the ordered rules, the budgets, the thresholds.
+// Package policy holds the routing policy: which pools there are, the ordered rules, the budgets, the thresholds, the latches.
 //
 // It is core: a policy is compiled from YAML bytes to typed predicates, and evaluating a rule is a pure function of facts.
 // Reading files and reloading them is the router's business; filters and ranking are pkg/route's.
 package policy
 
-import "time"
+import (
+	"maps"
+	"slices"
+	"time"
+)
 
 // Policy is a compiled routing policy. It is immutable: a reload makes a new one.
 type Policy struct {
@@ -20,32 +24,13 @@ type Policy struct {
 	Exploration Exploration
 	// Summaries names the summary tables of tables, by the table's name in lower case.
 	Summaries map[string][]string
-}
+	// Latches are truth values with hysteresis that rules test by their names.
+	Latches []LatchSpec
+	// Warnings are what is probably not meant, though nothing is wrong with it.
+	Warnings FaultList
 
-// Action is what a rule does.
-type Action string
-
-// The actions of a rule.
-const (
-	// ToPool routes to the rule's pool.
-	ToPool Action = "pool"
-	// ToReject rejects.
-	ToReject Action = "reject"
-	// ToRanking lets the ranking choose among all pools that pass the filters.
-	ToRanking Action = "auto"
-)
-
-// Rule is one ordered rule; the first that matches decides.
-type Rule struct {
-	Name   string
-	Line   int
-	When   Condition
-	Action Action
-	Pool   string
-	Reason string
-	Notify bool
-	// Strict forbids every other pool, also as a fallback.
-	Strict bool
+	words   *vocabulary
+	tenants map[string]*Policy
 }
 
 // Defaults fill what a Task leaves out.
@@ -81,6 +66,8 @@ type Thresholds struct {
 	HistoryMinRuns int64
 	// MemoryKillForgivenAfter is how many later successes outweigh a memory kill.
 	MemoryKillForgivenAfter int64
+	// Named are the policy's own thresholds, which only its rules and latches use.
+	Named map[string]Threshold
 }
 
 // defaults is the policy before the YAML is read.
@@ -103,12 +90,53 @@ func (p *Policy) Pool(name string) (Pool, bool) {
 	return Pool{}, false
 }
 
-// Match returns the first rule that matches the facts, and its index; -1 when none does.
-func (p *Policy) Match(f Facts) (Rule, int) {
-	for i, r := range p.Rules {
-		if r.When.Holds(f) {
-			return r, i
-		}
+// For returns the policy as it is for a tenant: with its thresholds, defaults and rules, where it has some of its own.
+func (p *Policy) For(tenant string) *Policy {
+	if own, ok := p.tenants[tenant]; ok {
+		return own
 	}
-	return Rule{}, -1
+	return p
+}
+
+// Tenants names the tenants that have something of their own, in order.
+func (p *Policy) Tenants() []string { return slices.Sorted(maps.Keys(p.tenants)) }
+
+// Match is what the rules say of some facts.
+type Match struct {
+	// Rule is the rule that decides, and Index its place; nil and -1 when none does.
+	Rule  *Rule
+	Index int
+	// Passed are the rules before it that matched and only tag or notify. Tags are those of all that matched.
+	Passed []*Rule
+	Tags   []string
+}
+
+// Notify reports whether the client is to be told of any rule that matched.
+func (m *Match) Notify() bool {
+	return m.Rule != nil && m.Rule.Notify || slices.ContainsFunc(m.Passed, func(r *Rule) bool { return r.Notify })
+}
+
+// Match finds the rule that decides: the first that matches and does not only tag or notify. It sets the fact rule_tags on
+// its way.
+func (p *Policy) Match(f *Facts) Match {
+	m := Match{Index: -1}
+	f.Set(RuleTags, WordsFact())
+	for i := range p.Rules {
+		r := &p.Rules[i]
+		if !r.holds(f, &p.Thresholds) {
+			continue
+		}
+		for _, tag := range r.Tags {
+			if !slices.Contains(m.Tags, tag) {
+				m.Tags = append(m.Tags, tag)
+			}
+		}
+		if r.decides() {
+			m.Rule, m.Index = r, i
+			break
+		}
+		m.Passed = append(m.Passed, r)
+		f.Set(RuleTags, WordsFact(m.Tags...))
+	}
+	return m
 }

@@ -12,9 +12,20 @@ import (
 
 // reader walks the YAML tree and collects every fault instead of stopping at the first.
 type reader struct {
-	file   string
-	faults FaultList
-	// queues are those of the engine being read: they begin with what the engine says, wherever they stand in it.
+	file     string
+	faults   FaultList
+	warnings FaultList
+	anchors  map[string]ast.Node
+
+	// What rules may refer to, known before they are read.
+	clusters []string
+	names    *vocabulary
+	numbers  *Thresholds
+	// usedThresholds are those that a rule or a latch refers to; tagTests are the tests of tags.
+	usedThresholds map[string]bool
+	tagTests       []field
+	expressions    *expressions
+	// queues is the `queues` key of the engine that is being read.
 	queues *field
 	// tenants is budgets.tenants, which is read after budgets.tenant.
 	tenants *field
@@ -30,19 +41,52 @@ type field struct {
 
 type place struct{ line, column int }
 
-func (r *reader) fault(n ast.Node, path, message string) {
-	at := &place{line: 1, column: 1}
-	if n != nil && n.GetToken() != nil {
-		at.line, at.column = n.GetToken().Position.Line, n.GetToken().Position.Column
+func placeOf(n ast.Node) place {
+	// The token of a mapping or of a pair is its colon; people look for its first key.
+	switch m := n.(type) {
+	case *ast.MappingNode:
+		if len(m.Values) > 0 {
+			return placeOf(m.Values[0].Key)
+		}
+	case *ast.MappingValueNode:
+		return placeOf(m.Key)
 	}
-	r.faultAt(at, path, message)
+	if n == nil || n.GetToken() == nil {
+		return place{1, 1}
+	}
+	return place{n.GetToken().Position.Line, n.GetToken().Position.Column}
 }
 
-func (r *reader) faultAt(at *place, path, message string) {
+func lineOf(n ast.Node) int   { return placeOf(n).line }
+func columnOf(n ast.Node) int { return placeOf(n).column }
+
+func (r *reader) fault(n ast.Node, path, message string) { r.faultAt(placeOf(n), path, message) }
+
+func (r *reader) faultAt(at place, path, message string) {
 	r.faults = append(r.faults, Fault{File: r.file, Line: at.line, Column: at.column, Path: path, Message: message})
 }
 
+func (r *reader) warnAt(at place, path, message string) {
+	r.warnings = append(r.warnings, Fault{File: r.file, Line: at.line, Column: at.column, Path: path, Message: message})
+}
+
+func isMapping(n ast.Node) bool {
+	switch n.(type) {
+	case *ast.MappingNode, *ast.MappingValueNode:
+		return true
+	default:
+		return false
+	}
+}
+
+func isSequence(n ast.Node) bool {
+	_, ok := n.(*ast.SequenceNode)
+	return ok
+}
+
+// mapping reads the keys of a mapping, with those that it merges in (<<) behind its own.
 func (r *reader) mapping(path string, n ast.Node) []field {
+	n = r.resolve(n)
 	var values []*ast.MappingValueNode
 	switch m := n.(type) {
 	case *ast.MappingNode:
@@ -55,19 +99,66 @@ func (r *reader) mapping(path string, n ast.Node) []field {
 		r.fault(n, path, "must be a mapping of keys to values")
 		return nil
 	}
-	var out []field
+	out := make([]field, 0, len(values))
+	var merged []field
 	for _, v := range values {
-		key := v.Key.String()
+		key := keyText(v.Key)
 		p := path + "." + key
 		if path == "$" {
 			p = key
 		}
+		if _, ok := v.Key.(*ast.MergeKeyNode); ok {
+			merged = append(merged, r.merge(path, v.Value)...)
+			continue
+		}
 		if slices.ContainsFunc(out, func(f field) bool { return f.key == key }) {
 			r.fault(v.Key, p, "the key stands here twice")
 		}
-		out = append(out, field{path: p, key: key, keyNode: v.Key, value: v.Value})
+		out = append(out, field{path: p, key: key, keyNode: v.Key, value: r.resolve(v.Value)})
+	}
+	for _, m := range merged {
+		if !slices.ContainsFunc(out, func(f field) bool { return f.key == m.key }) {
+			out = append(out, m)
+		}
 	}
 	return out
+}
+
+// merge reads what stands behind a merge key: a mapping, or a list of them of which the first that has a key counts.
+func (r *reader) merge(path string, n ast.Node) []field {
+	n = r.resolve(n)
+	if isMapping(n) {
+		return r.mapping(path, n)
+	}
+	s, ok := n.(*ast.SequenceNode)
+	if !ok {
+		r.fault(n, path, "<< merges a mapping, or a list of mappings")
+		return nil
+	}
+	var out []field
+	for _, v := range s.Values {
+		if v = r.resolve(v); !isMapping(v) {
+			r.fault(v, path, "<< merges a mapping, or a list of mappings")
+			continue
+		}
+		out = append(out, r.mapping(path, v)...)
+	}
+	return out
+}
+
+// mappingQuietly reads a mapping a second time, when its faults are listed already.
+func (r *reader) mappingQuietly(f field) []field {
+	before := len(r.faults)
+	out := r.mapping(f.path, f.value)
+	r.faults = r.faults[:before]
+	return out
+}
+
+func keyText(n ast.Node) string {
+	if s, ok := n.(*ast.StringNode); ok {
+		return s.Value
+	}
+	return strings.TrimSpace(n.String())
 }
 
 func (r *reader) sequence(f field) []field {
@@ -78,6 +169,7 @@ func (r *reader) sequence(f field) []field {
 	}
 	out := make([]field, len(s.Values))
 	for i, v := range s.Values {
+		v = r.resolve(v)
 		out[i] = field{path: fmt.Sprintf("%s[%d]", f.path, i), keyNode: v, value: v}
 	}
 	return out
@@ -89,10 +181,12 @@ func (r *reader) text(f field) string {
 		return v.Value
 	case *ast.LiteralNode:
 		return v.Value.Value
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
+		r.fault(f.value, f.path, "must be a text; put it in quotes")
 	default:
 		r.fault(f.value, f.path, "must be a text")
-		return ""
 	}
+	return ""
 }
 
 func (r *reader) words(f field) []string {
@@ -103,6 +197,14 @@ func (r *reader) words(f field) []string {
 	for _, item := range r.sequence(f) {
 		out = append(out, r.text(item))
 	}
+	return out
+}
+
+// wordsQuietly reads words a second time, when their faults are listed already.
+func (r *reader) wordsQuietly(f field) []string {
+	before := len(r.faults)
+	out := r.words(f)
+	r.faults = r.faults[:before]
 	return out
 }
 
@@ -128,7 +230,7 @@ func (r *reader) number(f field) float64 {
 	case *ast.FloatNode:
 		return v.Value
 	case *ast.StringNode:
-		n, err := parseSize(v.Value)
+		n, err := ParseSize(v.Value)
 		if err == nil {
 			return float64(n)
 		}
@@ -141,9 +243,10 @@ func (r *reader) number(f field) float64 {
 
 // within reads a number and checks its range.
 func (r *reader) within(f field, low, high float64) float64 {
+	before := len(r.faults)
 	n := r.number(f)
-	if n < low || n > high {
-		r.fault(f.value, f.path, fmt.Sprintf("%g is outside the range %g to %g", n, low, high))
+	if (n < low || n > high) && len(r.faults) == before {
+		r.fault(f.value, f.path, fmt.Sprintf("%s is outside the range %s to %s", formatNumber(n), formatNumber(low), formatNumber(high)))
 	}
 	return n
 }
@@ -155,8 +258,9 @@ func (r *reader) size(f field) int64 {
 	}
 	before := len(r.faults)
 	n := r.number(f)
-	if n <= 0 && len(r.faults) == before {
-		r.fault(f.value, f.path, "must be above 0, or `unlimited`")
+	if (n < 1 || n >= math.MaxInt64) && len(r.faults) == before {
+		r.fault(f.value, f.path, "must be at least 1, or `unlimited`")
+		return 0
 	}
 	return int64(n)
 }
@@ -180,18 +284,23 @@ func (r *reader) span(f field) time.Duration {
 
 // whole reads a whole number within a range.
 func (r *reader) whole(f field, low, high int64) int64 {
+	before := len(r.faults)
 	n := r.within(f, float64(low), float64(high))
-	if n != math.Trunc(n) {
-		r.fault(f.value, f.path, fmt.Sprintf("must be a whole number, is %g", n))
+	if n != math.Trunc(n) && len(r.faults) == before {
+		r.fault(f.value, f.path, fmt.Sprintf("must be a whole number, is %s", formatNumber(n)))
+	}
+	if len(r.faults) > before {
+		return 0
 	}
 	return int64(n)
 }
 
 // choice reads one of some words.
 func (r *reader) choice(f field, words []string) string {
+	before := len(r.faults)
 	s := r.text(f)
-	if !slices.Contains(words, s) {
-		r.fault(f.value, f.path, fmt.Sprintf("%q is none of %s", s, strings.Join(words, ", ")))
+	if !slices.Contains(words, s) && len(r.faults) == before {
+		r.fault(f.value, f.path, fmt.Sprintf("%q is none of %s%s", s, strings.Join(words, ", "), slip(s, words)))
 	}
 	return s
 }

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -13,15 +14,16 @@ var sizeUnits = map[string]float64{
 	"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40, "pib": 1 << 50,
 }
 
-// sizePattern is what parseSize reads, for the JSON Schema.
+// sizePattern is what ParseSize reads, for the JSON Schema.
 const sizePattern = `^ *[0-9]+(\.[0-9]+)? *([kKmMgGtTpP]?[bB]|[kKmMgGtTpP][iI][bB])? *$`
 
-// parseSize reads `50 GB`, `1.5TiB` or a plain number of bytes. GB is 10^9, GiB 2^30.
-func parseSize(s string) (int64, error) {
+// ParseSize reads `50 GB`, `1.5TiB` or a plain number of bytes. GB is 10^9, GiB 2^30.
+func ParseSize(s string) (int64, error) {
 	s = strings.TrimSpace(s)
 	i := strings.LastIndexAny(s, "0123456789.") + 1
-	number, err := strconv.ParseFloat(strings.TrimSpace(s[:i]), 64)
-	if err != nil {
+	digits := strings.TrimSpace(s[:i])
+	number, err := strconv.ParseFloat(digits, 64)
+	if err != nil || strings.Trim(digits, "0123456789.") != "" {
 		return 0, fmt.Errorf("%q is no size: write it like `50 GB` or `512 MiB`", s)
 	}
 	unit := strings.ToLower(strings.TrimSpace(s[i:]))
@@ -35,5 +37,20 @@ func parseSize(s string) (int64, error) {
 	if number < 0 || number*factor >= 1<<63 {
 		return 0, fmt.Errorf("%q is outside the range of sizes", s)
 	}
-	return int64(number * factor), nil
+	return int64(math.Round(number * factor)), nil
 }
+
+// formatSize writes a number of bytes as a policy would.
+func formatSize(n float64) string {
+	for _, u := range []struct {
+		name   string
+		factor float64
+	}{{"PB", 1e15}, {"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}} {
+		if math.Abs(n) >= u.factor && math.Round(n*1000/u.factor) == n*1000/u.factor {
+			return formatNumber(n/u.factor) + " " + u.name
+		}
+	}
+	return formatNumber(n) + " B"
+}
+
+func formatNumber(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }

@@ -8,22 +8,35 @@ import (
 // suggest ends a message about an unknown name: with the known one it is a slip of, or with all that are known when there are
 // few of them.
 func suggest(name string, known []string) string {
-	best, least := "", max(2, len(name)/3)+1
+	if s := slip(name, known); s != "" {
+		return s
+	}
+	if len(known) == 0 || len(known) > 12 {
+		return ""
+	}
+	sorted := slices.Clone(known)
+	slices.Sort(sorted)
+	return "; known are " + strings.Join(sorted, ", ")
+}
+
+// slip ends a message about an unknown name with the known one it is a slip of, if there is one.
+func slip(name string, known []string) string {
+	best, least := "", max(1, len(name)/3)+1
 	for _, k := range known {
-		if d := distance(strings.ToLower(name), k, least); d < least {
+		if d := distance(strings.ToLower(name), strings.ToLower(k), least); d < least {
 			best, least = k, d
 		}
 	}
-	switch {
-	case best != "":
-		return "; did you mean " + best + "?"
-	case len(known) > 0 && len(known) <= 12:
-		sorted := slices.Clone(known)
-		slices.Sort(sorted)
-		return "; known are " + strings.Join(sorted, ", ")
-	default:
+	// What is spelt right and too short, or too long, is a slip as well.
+	for _, k := range known {
+		if best == "" && len(name) > 3 && (strings.HasPrefix(k, name) || strings.HasPrefix(name, k)) {
+			best = k
+		}
+	}
+	if best == "" {
 		return ""
 	}
+	return "; did you mean " + best + "?"
 }
 
 // distance is the number of letters to add, drop, change or swap with a neighbour, most at most.

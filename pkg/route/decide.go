@@ -16,6 +16,7 @@ import (
 // Decide returns where the attempt goes and why. The steps, in this order: deadline, session budget, rules, verdict, hard
 // filters, completion estimate, ranking.
 func Decide(in Input) event.RouteDecision {
+	in.Policy = in.Policy.For(in.Task.Tenant)
 	d := event.RouteDecision{
 		DecisionID: query.AttemptID(in.Task.ID, in.Attempt), TaskID: in.Task.ID, Attempt: in.Attempt,
 		Task: stamped(&in), TaskDigest: cmp.Or(in.TaskDigest, in.Task.Digest()), DecidedAt: in.Now.UTC(), Deadline: in.deadline(),
@@ -37,9 +38,12 @@ func Decide(in Input) event.RouteDecision {
 	verdict, _, _ := classify.Classify(features(&in), in.Policy.Thresholds)
 	d.Verdict = string(verdict)
 
-	rule, at := in.Policy.Match(facts(&in))
-	if at >= 0 {
-		d.Rule, d.Notify = rule.Name, rule.Notify
+	match := in.Policy.Match(facts(&in))
+	d.RuleTags, d.Notify = match.Tags, match.Notify()
+	var rule policy.Rule
+	if match.Rule != nil {
+		rule = *match.Rule
+		d.Rule = rule.Name
 		text := rule.Reason
 		if text == "" {
 			text = string(rule.Action) + rule.Pool
@@ -81,7 +85,7 @@ func choose(in *Input, d event.RouteDecision, rule policy.Rule, cands []*candida
 		}
 		// A pool that another rule's choice keeps out may still catch a read that fails; what a real filter removed may not.
 		for _, c := range cands {
-			if c.Filtered != nil && c.Filtered.Code == string(NotTheRulesPool) && !rule.Strict {
+			if c.Filtered != nil && c.Filtered.Code == string(NotTheRulesPool) && rule.Allows(c.Cluster) {
 				d.Fallbacks = append(d.Fallbacks, c.Target)
 			}
 		}

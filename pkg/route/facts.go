@@ -1,6 +1,8 @@
 package route
 
 import (
+	"cmp"
+
 	"github.com/pointsman/pointsman/pkg/budget"
 	"github.com/pointsman/pointsman/pkg/classify"
 	"github.com/pointsman/pointsman/pkg/policy"
@@ -8,65 +10,154 @@ import (
 	"github.com/pointsman/pointsman/pkg/signal"
 )
 
-// facts are what the rules may test. What is not known is not in it, and matches nothing.
-func facts(in *Input) policy.Facts {
-	s := &in.Shape
-	f := make(policy.Facts, 32+5*len(in.Policy.Pools)) // what a Task can have, and a pool: a map that grows costs more than all else here
-	f["sla_ms"] = policy.NumberFact(float64(in.sla().Milliseconds()))
-	f["attempt"] = policy.NumberFact(float64(in.Attempt))
-	f["parsed"] = policy.BoolFact(parsed(in))
-	f["client_tag"] = policy.WordFact(in.Task.Tags...)
-	f["principal_class"] = policy.WordFact(string(in.Task.SessionClass()))
-	f["tenant"] = policy.WordFact(in.Task.Tenant)
-	f["user"] = policy.WordFact(in.Task.User)
-	f["dataset"] = policy.WordFact(in.Task.Dataset)
-	f["query_type"] = policy.WordFact(in.Task.QueryType)
-	f["statement"] = policy.WordFact(string(s.Statement))
-	f["dialect"] = policy.WordFact(in.Task.Dialect)
-	f["tables"] = policy.WordFact(shape.Names(s.Tables)...)
-	f["engine_hint"] = policy.WordFact(in.Task.EngineHint)
-	number(f, "estimated_bytes", in.scanBytes())
-	if parsed(in) {
-		f["join_tables"] = policy.NumberFact(float64(s.JoinTables))
-		f["table_count"] = policy.NumberFact(float64(len(s.Tables)))
-		f["subquery_depth"] = policy.NumberFact(float64(s.SubqueryDepth))
-		f["no_expensive_ops"] = policy.BoolFact(!s.Expensive())
-		f["has_window"] = policy.BoolFact(s.HasWindow())
-		f["has_udf"] = policy.BoolFact(s.HasUDF())
-		f["has_group_by"] = policy.BoolFact(s.GroupBy)
-		f["read_only"] = policy.BoolFact(s.ReadOnly)
-		if s.Limit != nil {
-			f["limit"] = policy.NumberFact(float64(*s.Limit))
-		}
-		if s.OutputColumns != nil {
-			f["output_columns"] = policy.NumberFact(float64(*s.OutputColumns))
-		}
-	}
-	if in.History.Asked {
-		runs, kills := historyCounts(in)
-		f["history_runs"] = policy.NumberFact(float64(runs))
-		f["history_memory_kills"] = policy.NumberFact(float64(kills))
+// Names of estimates that only rules look at.
+const (
+	// ReflectionCovers is whether a materialised aggregate or copy can answer the query.
+	ReflectionCovers = "reflectionCovers"
+	// LargeWindow is whether it has a window function over a partition that is known to be large.
+	LargeWindow = "windowOverLargePartition"
+)
+
+// facts are what the rules may test, as far as any rule does. What is not known is missing.
+func facts(in *Input) *policy.Facts {
+	f := in.Policy.NewFacts()
+	taskFacts(in, f)
+	shapeFacts(in, f)
+	if f.Wants(policy.HistoryRuns) || f.Wants(policy.HistoryMemoryKills) || f.Wants(policy.EstimatedMemoryBytes) {
+		historyFacts(in, f)
 	}
 	if l := in.limits(); l != nil {
 		left := budget.Remaining(*l, in.Session.Usage, in.Now)
-		number(f, "session_queries_remaining", left.Queries)
-		number(f, "session_bytes_remaining", left.Bytes)
-		number(f, "session_wall_ms_remaining", left.WallMs)
+		f.Set(policy.SessionQueriesRemaining, number(left.Queries))
+		f.Set(policy.SessionBytesRemaining, number(left.Bytes))
+		f.Set(policy.SessionWallMsRemaining, number(left.WallMs))
 	}
-	for _, p := range in.Policy.Pools {
-		number(f, p.Name+"_queue_wait_ms", queueWait(in, p))
-		number(f, p.Name+"_queued", in.signal(p.Name, signal.Queued))
-		number(f, p.Name+"_running", in.signal(p.Name, signal.Running))
-		number(f, p.Name+"_ready", in.signal(p.Name, signal.Ready))
-		number(f, p.Name+"_healthy", in.signal(p.Name, signal.Healthy))
+	for i := range in.Policy.Pools {
+		poolFacts(in, f, i)
+	}
+	for i := range in.Policy.Latches {
+		spec := &in.Policy.Latches[i]
+		f.SetLatch(i, spec.At(in.Latches[spec.Name], in.Now))
 	}
 	return f
 }
 
-func number(f policy.Facts, name string, v signal.Value) {
-	if n, ok := v.Get(); ok {
-		f[name] = policy.NumberFact(n)
+func taskFacts(in *Input, f *policy.Facts) {
+	t := &in.Task
+	f.Set(policy.SLAMs, policy.NumberFact(float64(in.sla().Milliseconds())))
+	f.Set(policy.TimeoutMs, policy.NumberFact(float64(t.Timeout(in.Policy.Defaults.Timeout).Milliseconds())))
+	f.Set(policy.AttemptNumber, policy.NumberFact(float64(in.Attempt)))
+	f.Set(policy.Priority, policy.NumberFact(float64(t.Priority)))
+	f.Set(policy.ClientTag, policy.WordsFact(t.Tags...))
+	f.Set(policy.PrincipalClass, policy.WordFact(string(t.SessionClass())))
+	f.Set(policy.Tenant, policy.WordFact(t.Tenant))
+	f.Set(policy.User, policy.WordFact(t.User))
+	f.Set(policy.Dataset, policy.WordFact(t.Dataset))
+	f.Set(policy.QueryType, policy.WordFact(t.QueryType))
+	f.Set(policy.Dialect, policy.WordFact(t.Dialect))
+	f.Set(policy.EngineHint, policy.Fact{Known: true, Word: t.EngineHint})
+	f.Set(policy.EstimatedBytes, number(in.scanBytes()))
+	f.Set(policy.ReflectionCoversQuery, number(in.Estimates[ReflectionCovers]))
+}
+
+// unknownStatement is the class that rules see of a statement whose verb is not known: that is a fact too, and must not slip
+// through every rule unseen.
+const unknownStatement = "unknown"
+
+// shapeFacts are read off the text. Of a text that could not be read only that is known.
+func shapeFacts(in *Input, f *policy.Facts) {
+	s := &in.Shape
+	f.Set(policy.Parsed, policy.BoolFact(parsed(in)))
+	f.Set(policy.Statement, policy.WordFact(cmp.Or(string(s.Statement), unknownStatement)))
+	if !parsed(in) {
+		return
 	}
+	f.Set(policy.Command, policy.WordFact(s.Command))
+	f.Set(policy.JoinTables, policy.NumberFact(float64(s.JoinTables)))
+	f.Set(policy.TableCount, policy.NumberFact(float64(len(s.Tables))))
+	f.Set(policy.SubqueryDepth, policy.NumberFact(float64(s.SubqueryDepth)))
+	f.Set(policy.NoExpensiveOps, policy.BoolFact(!s.Expensive()))
+	f.Set(policy.HasWindow, policy.BoolFact(s.HasWindow()))
+	if large := number(in.Estimates[LargeWindow]); large.Known || s.HasWindow() {
+		f.Set(policy.HasWindowOverLargePartition, large)
+	} else {
+		f.Set(policy.HasWindowOverLargePartition, policy.BoolFact(false))
+	}
+	f.Set(policy.HasUDF, policy.BoolFact(s.HasUDF()))
+	f.Set(policy.HasGroupBy, policy.BoolFact(s.GroupBy))
+	f.Set(policy.HasLimit, policy.BoolFact(s.HasLimit || s.Limit != nil))
+	f.Set(policy.SelectsAllColumns, policy.BoolFact(s.Star))
+	f.Set(policy.ReadOnly, policy.BoolFact(s.ReadOnly))
+	if f.Wants(policy.Tables) {
+		f.Set(policy.Tables, policy.WordsFact(shape.Names(s.Tables)...))
+	}
+	if s.Limit != nil {
+		f.Set(policy.RowLimit, policy.NumberFact(float64(*s.Limit)))
+	}
+	if s.OutputColumns != nil {
+		f.Set(policy.OutputColumns, policy.NumberFact(float64(*s.OutputColumns)))
+	}
+}
+
+func historyFacts(in *Input, f *policy.Facts) {
+	if !in.History.Asked {
+		return
+	}
+	runs, kills := historyCounts(in)
+	f.Set(policy.HistoryRuns, policy.NumberFact(float64(runs)))
+	f.Set(policy.HistoryMemoryKills, policy.NumberFact(float64(kills)))
+	if peak := peakMemory(in); peak > 0 {
+		f.Set(policy.EstimatedMemoryBytes, policy.NumberFact(float64(peak)))
+	}
+}
+
+// poolSignals are the facts that are signals as they come.
+var poolSignals = []policy.PoolFact{
+	policy.PoolQueued, policy.PoolRunning, policy.PoolOldestQueuedMs, policy.PoolDonePerSecond, policy.PoolMemoryUsedBytes,
+	policy.PoolReadyReplicas, policy.PoolReady, policy.PoolHealthy,
+}
+
+func poolFacts(in *Input, f *policy.Facts, i int) {
+	p := in.Policy.Pools[i]
+	for _, fact := range poolSignals {
+		if f.WantsPool(i, fact) {
+			f.SetPool(i, fact, number(in.signal(p.Name, policy.SignalOf[fact])))
+		}
+	}
+	if f.WantsPool(i, policy.PoolQueueWaitMs) {
+		f.SetPool(i, policy.PoolQueueWaitMs, number(queueWait(in, p)))
+	}
+	if !f.WantsPool(i, policy.PoolSlots) && !f.WantsPool(i, policy.PoolLoad) {
+		return
+	}
+	slots := number(in.signal(p.Name, signal.Slots))
+	if !slots.Known && p.Slots > 0 {
+		slots = policy.NumberFact(float64(p.Slots))
+	}
+	f.SetPool(i, policy.PoolSlots, slots)
+	running, queued := number(in.signal(p.Name, signal.Running)), number(in.signal(p.Name, signal.Queued))
+	if slots.Known && slots.Number > 0 && running.Known && queued.Known {
+		f.SetPool(i, policy.PoolLoad, policy.NumberFact((running.Number+queued.Number+float64(in.Inflight[p.Name]))/slots.Number))
+	}
+}
+
+// number is a fact of a signal that is fresh; of one that is stale or absent it is missing.
+func number(v signal.Value) policy.Fact {
+	if n, ok := v.Get(); ok {
+		return policy.NumberFact(n)
+	}
+	return policy.Fact{}
+}
+
+// peakMemory is the most memory that the fingerprint has used anywhere, 0 when nothing is known of it.
+func peakMemory(in *Input) int64 {
+	var peak int64
+	for _, p := range in.Policy.Pools {
+		if prof, ok := in.profile(p); ok && prof.PeakMemoryBytes != nil {
+			peak = max(peak, *prof.PeakMemoryBytes)
+		}
+	}
+	return peak
 }
 
 // features are what the verdict looks at.

@@ -63,18 +63,16 @@ func candidates(in *Input, rule policy.Rule) []*candidate {
 	return out
 }
 
-// applyRule keeps the rule's pool alone if it passed the filters. If it did not, a strict rule leaves nothing, any other
-// leaves the rest to the ranking.
+// applyRule keeps the rule's pool alone if it passed the filters. If it did not, the ranking gets what the rule allows: nothing
+// if it is strict, its fallbacks if it names any, else all the rest.
 func applyRule(rule policy.Rule, cands []*candidate) {
 	if rule.Action != policy.ToPool {
 		return
 	}
 	i := slices.IndexFunc(cands, func(c *candidate) bool { return c.Cluster == rule.Pool })
-	if i < 0 || (cands[i].Filtered != nil && !rule.Strict) {
-		return
-	}
+	usable := i >= 0 && cands[i].Filtered == nil
 	for _, c := range cands {
-		if c.Cluster != rule.Pool && c.Filtered == nil {
+		if c.Cluster != rule.Pool && c.Filtered == nil && (usable || !rule.Allows(c.Cluster)) {
 			c.Filtered = removed(NotTheRulesPool, "rule", rule.Name, "cluster", rule.Pool)
 		}
 	}

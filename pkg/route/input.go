@@ -40,6 +40,8 @@ type Input struct {
 	Estimates map[string]signal.Value `json:"estimates,omitempty"`
 	History   profile.Lookup          `json:"history"`
 	Signals   signal.Snapshot         `json:"signals,omitempty"`
+	// Latches are the states of the policy's latches, by name; one that is not there is not known.
+	Latches map[string]policy.Latch `json:"latches,omitempty"`
 	// Inflight counts, per cluster, the Tasks this router has sent there that the signals can't show yet.
 	Inflight map[string]int `json:"inflight,omitempty"`
 	// Session is the account of the Task's session, nil when it has none.

@@ -43,7 +43,8 @@ var core = []string{
 	"pkg/classify",
 	"pkg/capacity",
 	"pkg/route",
-	"pkg/replay", // decisions made again
+	"pkg/replay",   // decisions made again
+	"pkg/contrast", // two policies against each other
 	"pkg/attempt",
 }
 
@@ -111,7 +112,7 @@ var banned = map[Layer][]string{
 // coreLibraries are the modules outside the standard library that core may import: parsers and hashes, nothing that
 // opens anything.
 var coreLibraries = []string{
-	"github.com/goccy/go-yaml/...", "github.com/zeebo/xxh3/...", "github.com/oklog/ulid/...",
+	"github.com/goccy/go-yaml/...", "cel.dev/cel-go/...", "github.com/zeebo/xxh3/...", "github.com/oklog/ulid/...",
 	"github.com/pingcap/tidb/pkg/parser/...",
 }
 
