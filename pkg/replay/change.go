@@ -44,6 +44,8 @@ type Case struct {
 	// Reproduced says that the recorded decision's own policy gives its bytes again. If not, the program or the policy's text has
 	// changed since, and the change may be due to that.
 	Reproduced bool
+	// Facts describe an input that was made up.
+	Facts []string
 	// Identical says that both decisions have the same bytes.
 	Identical bool
 }

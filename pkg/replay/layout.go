@@ -36,9 +36,11 @@ func (r Report) tables() []table {
 	}
 	places := table{title: "Where they lead", head: []string{"place", "before", "after", "difference"}, left: 1}
 	for _, p := range r.Places {
-		places.rows = append(places.rows, []string{clean(p.Name), count(p.Before), count(p.After), fmt.Sprintf("%+d", p.After-p.Before)})
+		places.rows = append(places.rows, []string{clean(p.Name), count(p.Before), count(p.After), strings.TrimPrefix(fmt.Sprintf("%+d", p.After-p.Before), "+0")})
 	}
-	add(places)
+	if len(r.Moves) > 0 || r.Identical < r.Decisions || len(r.Places) == 0 {
+		add(places)
+	}
 	add(r.moves("Changed, by place", r.Moves))
 	add(r.moves("Changed, by rule", r.Rules))
 	add(groups("Changed, by tenant", "tenant", r.Tenants))
@@ -47,7 +49,7 @@ func (r Report) tables() []table {
 }
 
 func (r Report) moves(title string, moves []Move) table {
-	t := table{title: title, head: []string{"from", "to", "decisions", "of all"}, left: 2}
+	t := table{title: title, head: []string{"from", "to", r.things(), "of all"}, left: 2}
 	for _, m := range moves {
 		t.rows = append(t.rows, []string{clean(m.From), clean(m.To), count(m.N), share(m.N, r.Decisions)})
 	}
@@ -85,44 +87,60 @@ func what(statement string, tables []string) string {
 	return statement + " of " + strings.Join(tables, ", ")
 }
 
+// things are what was decided: recorded decisions, or requests that were made up.
+func (r Report) things() string {
+	if r.Mode == MadeUp {
+		return "requests"
+	}
+	return "decisions"
+}
+
 // headline is the result in a sentence.
 func (r Report) headline() string {
+	n, things := count(r.Decisions), r.things()
 	switch {
 	case r.Decisions == 0:
 		return "Nothing was compared."
-	case r.Mode == Checked && r.Check.Different == 0:
-		return fmt.Sprintf("%s of %s decisions come out the same, byte for byte.", count(r.Identical), count(r.Decisions))
+	case r.Mode == Checked && r.Identical == r.Decisions:
+		return fmt.Sprintf("All %s %s come out the same, byte for byte.", n, things)
 	case r.Mode == Checked:
-		return fmt.Sprintf("%s of %s decisions do not come out the same, and %s lead elsewhere (%s).",
-			count(r.Decisions-r.Identical), count(r.Decisions), count(r.Changed), share(r.Changed, r.Decisions))
-	case r.Changed == 0 && r.Identical == r.Decisions:
-		return fmt.Sprintf("No difference: all %s decisions are the same, byte for byte.", count(r.Decisions))
+		return fmt.Sprintf("%s of %s %s do not come out the same, and %s lead elsewhere (%s).",
+			count(r.Decisions-r.Identical), n, things, count(r.Changed), share(r.Changed, r.Decisions))
+	case r.Identical == r.Decisions:
+		return fmt.Sprintf("No difference: all %s %s are the same, byte for byte.", n, things)
 	case r.Changed == 0:
-		return fmt.Sprintf("All %s decisions lead where they led.", count(r.Decisions))
+		return fmt.Sprintf("All %s %s lead to the same place.", n, things)
 	default:
-		return fmt.Sprintf("%s of %s decisions lead elsewhere (%s).", count(r.Changed), count(r.Decisions), share(r.Changed, r.Decisions))
+		return fmt.Sprintf("%s of %s %s lead elsewhere (%s).", count(r.Changed), n, things, share(r.Changed, r.Decisions))
 	}
 }
 
 // subject says what was looked at.
 func (r Report) subject() string {
 	var b strings.Builder
-	switch r.Mode {
-	case Checked:
+	before, after := fileAndHash(r.BeforeName, r.Before), fileAndHash(r.AfterName, r.After)
+	switch {
+	case r.Mode == Checked:
 		b.WriteString("Recorded decisions against their own policies")
-	case Compared:
-		fmt.Fprintf(&b, "Policy %s against policy %s", r.Before, r.After)
-	case Tried:
-		from := "the recorded decisions"
-		if r.Before != "" {
-			from = "the decisions of policy " + r.Before
-		}
-		fmt.Fprintf(&b, "Policy %s against %s", r.After, from)
+	case r.Mode == Tried && r.Before == "":
+		fmt.Fprintf(&b, "Policy %s against the recorded decisions of several policies", after)
+	case r.Mode == Tried:
+		fmt.Fprintf(&b, "Policy %s against the recorded decisions of policy %s", after, before)
+	default:
+		fmt.Fprintf(&b, "Policy %s against policy %s", after, before)
 	}
 	if !r.First.IsZero() {
-		fmt.Fprintf(&b, ", %s to %s", moment(r.First), moment(r.Last))
+		fmt.Fprintf(&b, ", %s to %s UTC", moment(r.First), moment(r.Last))
 	}
 	return b.String()
+}
+
+// fileAndHash is a policy by its file and hash.
+func fileAndHash(file, hash string) string {
+	if file == "" {
+		return hash
+	}
+	return clean(file) + " (" + hash + ")"
 }
 
 var kindWords = map[Kind]string{

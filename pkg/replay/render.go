@@ -57,7 +57,7 @@ func (e *Expected) rows() [][]string {
 func (s Sample) title() string {
 	var parts []string
 	if len(s.Facts) > 0 {
-		parts = append(parts, "A request with "+strings.Join(s.Facts, ", "))
+		parts = append(parts, strings.Join(s.Facts, ", "))
 	} else {
 		parts = append(parts, fmt.Sprintf("Task %s, attempt %d", s.TaskID, s.Attempt))
 		if s.Tenant != "" {
@@ -104,7 +104,7 @@ func writeRows(b *strings.Builder, t table) {
 func (r Report) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### %s\n\n%s.\n\n", r.headline(), r.subject())
-	kinds := table{head: []string{"decisions", "number", "share"}, left: 1}
+	kinds := table{head: []string{r.things(), "number", "share"}, left: 1}
 	for _, k := range r.Kinds {
 		kinds.rows = append(kinds.rows, []string{kindWords[k.Kind], count(k.N), share(k.N, r.Decisions)})
 	}

@@ -103,7 +103,7 @@ func (r *Run) Input(in route.Input) {
 			return
 		}
 		r.seen[id] = in.Now.UnixNano()
-		r.tally.add(r.between(in))
+		r.MadeUp(in, nil)
 		return
 	}
 	at, ok := r.seen[id]
@@ -155,12 +155,12 @@ func (r *Run) replay(raw []byte, d event.RouteDecision, in route.Input) {
 	r.tally.add(c)
 }
 
-// between decides an input by two policies.
-func (r *Run) between(in route.Input) Case {
-	c := Case{Input: in, BeforePolicy: r.opts.Against, AfterPolicy: r.opts.Policy, Reproduced: true}
+// MadeUp decides an input by both policies; facts describe it to people when nothing was recorded.
+func (r *Run) MadeUp(in route.Input, facts []string) {
+	c := Case{Input: in, BeforePolicy: r.opts.Against, AfterPolicy: r.opts.Policy, Reproduced: true, Facts: facts}
 	c.Before, c.After = r.with(in, r.opts.Against), r.with(in, r.opts.Policy)
 	c.Identical = r.opts.Against.Hash == r.opts.Policy.Hash
-	return c
+	r.tally.add(c)
 }
 
 // with decides by a policy that is not the record's own; one that is needs no preparing, and must get none.
@@ -195,6 +195,9 @@ func (r *Run) Report() Report {
 	rep.From, rep.To = r.opts.From, r.opts.To
 	if r.opts.Against != nil {
 		rep.Before, rep.Mode = r.opts.Against.Hash, Compared
+		if r.tally.madeUp {
+			rep.Mode, rep.First, rep.Last, rep.Tenants, rep.Fingerprints = MadeUp, time.Time{}, time.Time{}, nil, nil
+		}
 	}
 	if r.opts.Policy != nil {
 		rep.After = r.opts.Policy.Hash

@@ -15,8 +15,9 @@ const (
 	Tried Mode = "tried"
 	// Checked compares recorded decisions with what their own policies decide now.
 	Checked Mode = "checked"
-	// Compared compares two policies.
+	// Compared compares two policies over recorded inputs, MadeUp over inputs that nobody sent.
 	Compared Mode = "compared"
+	MadeUp   Mode = "madeUp"
 )
 
 // Report says what differs, with the sample size of everything.
@@ -27,9 +28,13 @@ type Report struct {
 	To    time.Time `json:"to,omitzero"`
 	First time.Time `json:"first,omitzero"`
 	Last  time.Time `json:"last,omitzero"`
-	// Before is the hash of the policy that decided first, if it was one alone; After that of the policy tried.
+	// Before is the hash of the policy that decided first, if it was one alone; After that of the policy tried. The names are
+	// the files they came from, where that is known.
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
+
+	BeforeName string `json:"beforeName,omitempty"`
+	AfterName  string `json:"afterName,omitempty"`
 
 	// Decisions is how many were made again and compared; Changed are those of them that lead elsewhere.
 	Decisions int     `json:"decisions"`

@@ -23,6 +23,7 @@ type tally struct {
 	// samples keeps the first case of each way to change.
 	samples map[way]*Sample
 	most    int
+	madeUp  bool
 }
 
 // way is one way to change: what the samples are grouped by.
@@ -60,6 +61,9 @@ func (t *tally) unchecked(hash string) {
 func (t *tally) add(c Case) {
 	r := &t.total
 	r.Decisions++
+	if c.Facts != nil {
+		t.madeUp = true
+	}
 	if c.Identical {
 		r.Identical++
 	}
@@ -89,6 +93,9 @@ func (t *tally) add(c Case) {
 	t.expect(c)
 	if kind.Changed() {
 		r.Changed++
+		if kind == OtherRejection {
+			from, to = from+" ("+rejectionCode(c.Before)+")", to+" ("+rejectionCode(c.After)+")"
+		}
 		t.moves[[2]string{from, to}]++
 		t.rules[[2]string{orNone(c.Before.Rule), orNone(c.After.Rule)}]++
 		for _, g := range groups {
@@ -113,7 +120,7 @@ func (t *tally) sample(c Case, kind Kind, from, to string) {
 	if !ok {
 		s = &Sample{
 			TaskID: c.Input.Task.ID, Attempt: c.Input.Attempt, At: c.Input.Now, Tenant: c.Input.Task.Tenant, Fingerprint: c.Input.Fingerprint,
-			Statement: c.After.Statement, Tables: c.After.Tables, Kind: kind, Before: answer(c.Before), After: answer(c.After), Why: Why(c),
+			Statement: c.After.Statement, Tables: c.After.Tables, Kind: kind, Before: answer(c.Before), After: answer(c.After), Why: Why(c), Facts: c.Facts,
 		}
 		t.samples[w] = s
 	}
@@ -172,7 +179,7 @@ func (t *tally) report() Report {
 			r.Before = hash
 		}
 	}
-	if e := t.expected; e.N > 0 {
+	if e := t.expected; e.N > 0 && !t.madeUp && r.Identical < r.Decisions {
 		n := float64(e.N)
 		r.Expected = &Expected{e.N, e.HitBefore / n, e.HitAfter / n, e.CostBefore / n, e.CostAfter / n}
 	}

@@ -51,7 +51,7 @@ func sayCandidate(say func(string, ...any), winner event.Target, other event.Rou
 	i := slices.IndexFunc(other.Candidates, func(c event.Candidate) bool { return c.Target == winner })
 	if i < 0 {
 		if j := slices.IndexFunc(other.Candidates, func(c event.Candidate) bool { return c.Cluster == winner.Cluster }); j >= 0 {
-			say("%s %s %s %s.", winner.Cluster, was, map[string]string{"now": "now", "before": "before"}[when], describe(other.Candidates[j].Target))
+			say("%s %s %s %s.", winner.Cluster, was, when, other.Candidates[j].Target)
 			return
 		}
 		if len(other.Candidates) > 0 {
@@ -63,11 +63,9 @@ func sayCandidate(say func(string, ...any), winner event.Target, other event.Rou
 	case c.Filtered != nil:
 		say("%s %s removed by a filter %s: %s [%s].", winner.Cluster, was, when, stop(c.Filtered.Text), c.Filtered.Code)
 	case c.LostBy != nil:
-		say("%s %s behind %s %s: the winner %s [%s].", winner.Cluster, was, other.Cluster, when, stop(c.LostBy.Text), c.LostBy.Code)
+		say("%s %s behind %s %s: %s [%s].", winner.Cluster, was, other.Cluster, when, stop(c.LostBy.Text), c.LostBy.Code)
 	}
 }
-
-func describe(t event.Target) string { return t.String() }
 
 // sayReasons says which reasons came and went where the place stays the same.
 func sayReasons(say func(string, ...any), b, a event.RouteDecision) {

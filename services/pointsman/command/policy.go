@@ -10,6 +10,7 @@ import (
 
 type policyCmd struct {
 	Lint policyLintCmd `cmd:"" help:"List every fault of policy files, with line and column."`
+	Diff policyDiffCmd `cmd:"" help:"Say what two policies treat differently."`
 }
 
 type policyLintCmd struct {

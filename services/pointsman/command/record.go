@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -100,4 +101,12 @@ func (s *streams) bar(what string) (update func(done, total int64), finish func(
 				_ = bar.Finish()
 			}
 		}
+}
+
+// baseName is a file's name without its folder; nothing stays nothing.
+func baseName(file string) string {
+	if file == "" {
+		return ""
+	}
+	return filepath.Base(file)
 }

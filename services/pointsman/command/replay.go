@@ -48,6 +48,7 @@ func (c *replayCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
+	rep.AfterName = baseName(c.Policy)
 	if err := printReport(s, rep, c.Output); err != nil {
 		return err
 	}

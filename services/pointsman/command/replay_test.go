@@ -88,7 +88,9 @@ func (r *recorder) decide(n int) int {
 	}
 	require.NoError(t, r.client.Flush(t.Context()))
 	admin := kadm.NewClient(r.client)
-	require.Eventually(t, func() bool { return ends(t, admin, event.TopicDecisions) >= n && ends(t, admin, event.TopicInputs) >= n },
+	require.Eventually(t, func() bool {
+		return ends(t, admin, event.TopicDecisions) >= n && ends(t, admin, event.TopicInputs) >= n
+	},
 		50*time.Second, 50*time.Millisecond)
 	require.Equal(t, ends(t, admin, event.TopicDecisions), ends(t, admin, event.TopicInputs))
 	return ends(t, admin, event.TopicDecisions)
