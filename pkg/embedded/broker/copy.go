@@ -10,7 +10,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -102,15 +103,19 @@ func copyTopics(ctx context.Context, from, to string, topics []string) error {
 			return err
 		}
 	}
-	for _, topic := range topics {
-		for p := 0; ; p++ {
-			dir := filepath.Join("partitions", url.PathEscape(topic)+"-"+strconv.Itoa(p))
-			if _, err := os.Stat(filepath.Join(from, dir)); errors.Is(err, fs.ErrNotExist) {
-				break
-			}
-			if err := copyDir(ctx, filepath.Join(from, dir), filepath.Join(to, dir)); err != nil {
-				return err
-			}
+	entries, err := os.ReadDir(filepath.Join(from, "partitions")) // one that nothing was written to has no folder
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		i := strings.LastIndexByte(e.Name(), '-')
+		topic, err := url.PathUnescape(e.Name()[:max(i, 0)])
+		if err != nil || !slices.Contains(topics, topic) {
+			continue
+		}
+		dir := filepath.Join("partitions", e.Name())
+		if err := copyDir(ctx, filepath.Join(from, dir), filepath.Join(to, dir)); err != nil {
+			return err
 		}
 	}
 	return nil
