@@ -25,6 +25,11 @@ type meaning struct {
 var tables = map[string]map[string]entry{
 	"clickhouse": clickhouse,
 	"postgres":   postgres,
+	"mysql":      mysql8,
+	"mariadb":    mariadb,
+	"tidb":       tidb,
+	"doris":      doris,
+	"starrocks":  starrocks,
 	"trino":      trino,
 }
 
