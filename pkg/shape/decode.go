@@ -76,6 +76,11 @@ func decodeString(text string, d lex.Dialect) (string, bool) {
 		backslash, text = true, text[1:]
 	case c == 'n' && text[1] == '\'':
 		text = text[1:]
+	case c == 'q' && text[1] == '\'':
+		if len(text) < 5 {
+			return "", false
+		}
+		return text[3 : len(text)-2], true
 	case c == 'r' && (text[1] == '\'' || text[1] == '"'):
 		if text[len(text)-1] != text[1] {
 			return "", false

@@ -57,6 +57,13 @@ func (p *parser) selectRest(n *Query, i int) int {
 			if p.punct(i-1) == '(' {
 				i = p.skip(i - 1)
 			}
+			if p.spells(i, "percent") && !p.endsItem(i+1) {
+				n.Limit = Slot{}
+				i++
+			}
+			if p.word(i) == lex.KwWith && p.spells(i+1, "ties") {
+				i += 2
+			}
 			continue
 		case mysqlModifier(p, i):
 			i++

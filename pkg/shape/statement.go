@@ -64,6 +64,9 @@ func (p *parser) statement(i int) int {
 		s.Statement = Update
 		return p.update(lead + 1)
 	case lex.KwDelete:
+		if p.d.Family() == "spark" && p.resource(lead+1) {
+			return p.utility(lead)
+		}
 		s.Statement = Delete
 		return p.delete(lead + 1)
 	case lex.KwMerge:
@@ -124,6 +127,8 @@ func (p *parser) insertBody(i int) int {
 	for i < len(p.toks) {
 		start := i
 		switch w := p.word(i); {
+		case w == lex.KwFrom && p.spells(i+1, "infile"):
+			i += 2
 		case w == lex.KwSelect, w == lex.KwWith, w == lex.KwFrom, w == lex.KwTable && p.isName(i+1), p.punct(i) == '(' && p.opens[i]:
 			n, end := p.query(i)
 			p.build.Outer = n

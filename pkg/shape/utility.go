@@ -26,6 +26,18 @@ func (p *parser) command(i, n int) string {
 	return out
 }
 
+// resource says that the word at i is a kind of file that a session of Spark or Hive can be given: ADD JAR path.
+func (p *parser) resource(i int) bool {
+	if p.tok(i).Kind != lex.Bare || p.punct(i+1) == '.' || p.punct(i+1) == ',' {
+		return false
+	}
+	switch lower(p.raw(i)) {
+	case "jar", "jars", "file", "files", "archive", "archives":
+		return true
+	}
+	return false
+}
+
 // touched is what a statement does to the tables it names.
 type touched uint8
 
@@ -54,6 +66,14 @@ func (p *parser) utility(i int) int {
 		if p.word(i+1) == lex.KwGlobal || p.spells(i+1, "persist") || p.spells(i+1, "password") {
 			b.Wrote = true
 			s.Effect = Repeatable
+		}
+		return p.rest(nil, i+1)
+	case lex.KwAdd, lex.KwList, lex.KwDelete:
+		if p.resource(i + 1) {
+			s.Command = p.command(i, 1) + " " + lower(p.raw(i+1))
+			if s.Effect = SessionEffect; w == lex.KwList {
+				s.Statement, s.Effect = Show, ""
+			}
 		}
 		return p.rest(nil, i+1)
 	case lex.KwUse, lex.KwBegin, lex.KwStart, lex.KwCommit, lex.KwRollback, lex.KwSavepoint, lex.KwRelease, lex.KwDeallocate,

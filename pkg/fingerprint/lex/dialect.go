@@ -55,12 +55,14 @@ const (
 	rulePipesOr                       // || is OR
 	ruleNamedDollar                   // $name is a parameter
 	ruleLetterName                    // no name starts with a digit
+	ruleQQuote                        // q'[x]' is a string
+	ruleRawFile                       // ADD JAR takes raw text as its value
 )
 
 const mysqlRules = ruleBackslash | ruleDoubleString | ruleHash | ruleVersioned | ruleDashBlank | ruleDigitName |
 	ruleIntroducer | ruleBackquote | rulePipesOr
 
-const sparkRules = ruleBackslash | ruleDoubleString | ruleDigitName | ruleBackquote | ruleRawSet | ruleBraceVar | ruleRawString
+const sparkRules = ruleBackslash | ruleDoubleString | ruleDigitName | ruleBackquote | ruleRawSet | ruleBraceVar | ruleRawString | ruleRawFile
 
 type dialectInfo struct {
 	name   string
@@ -70,7 +72,7 @@ type dialectInfo struct {
 
 var dialects = [dialectCount]dialectInfo{
 	Auto: {"auto", "auto", ruleBackslash | ruleHash | ruleVersioned | ruleNested | ruleDollar | ruleDigitName | ruleIntroducer |
-		ruleBackquote | ruleInlineData | ruleBraceParam | ruleBraceVar | ruleGuess},
+		ruleBackquote | ruleInlineData | ruleBraceParam | ruleBraceVar | ruleGuess | ruleQQuote | ruleRawFile},
 	MySQL:      {"mysql", "mysql", mysqlRules},
 	Doris:      {"doris", "mysql", mysqlRules},
 	StarRocks:  {"starrocks", "mysql", mysqlRules},
@@ -81,8 +83,8 @@ var dialects = [dialectCount]dialectInfo{
 	Hive:       {"hive", "spark", sparkRules},
 	Postgres:   {"postgres", "postgres", ruleNested | ruleDollar | ruleCaseQuoted | ruleQuestionOp | ruleNumbered | ruleLetterName},
 	ClickHouse: {"clickhouse", "clickhouse", ruleBackslash | ruleHash | ruleNested | ruleDollar | ruleCaseBare | ruleCaseQuoted | ruleInlineData | ruleBraceParam},
-	Dremio:     {"dremio", "ansi", ruleLetterName},
-	ANSI:       {"ansi", "ansi", ruleLetterName},
+	Dremio:     {"dremio", "ansi", ruleLetterName | ruleQQuote},
+	ANSI:       {"ansi", "ansi", ruleLetterName | ruleQQuote},
 	DuckDB:     {"duckdb", "duckdb", ruleNested | ruleDollar | ruleNamedDollar | ruleLetterName},
 }
 

@@ -53,6 +53,13 @@ func (p *pass) prefixed(i, j int, w uint64) (int, bool) {
 	case w == 'e':
 		backslash = true
 	case w == 'x' || w == 'b' || w == 'n':
+	case (w == 'q' || w == 'n'|'q'<<8) && quote == '\'' && p.rules&ruleQQuote != 0:
+		end := qEnd(s, j, &p.qMissing)
+		if end == 0 {
+			return 0, false
+		}
+		p.literal(i, end, String)
+		return end, true
 	case w == 'r' && p.rules&ruleRawString != 0:
 		return p.rawText(i, j, quote), true
 	case s[i] == '_' && p.rules&ruleIntroducer != 0:
@@ -61,6 +68,41 @@ func (p *pass) prefixed(i, j int, w uint64) (int, bool) {
 	}
 	return p.text(i, j, quote, backslash), true
 }
+
+// qEnd is the end of Oracle's string whose quote is at q: what opens behind the quote closes in front of one. It is zero if
+// none does. missing remembers the marks that close none of the rest of the text, so that each is searched for once.
+func qEnd(s string, q int, missing *[2]uint64) int {
+	if q+2 >= len(s) {
+		return 0
+	}
+	end := s[q+1]
+	switch end {
+	case '[':
+		end = ']'
+	case '{':
+		end = '}'
+	case '(':
+		end = ')'
+	case '<':
+		end = '>'
+	case '\'', '_':
+		return 0
+	}
+	if end <= ' ' || end >= 0x7f || isAlnum(end) || missing[end>>6]&(1<<(end&63)) != 0 {
+		return 0
+	}
+	for k := q + 2; ; k++ {
+		if k = find(s, k, end, end); k+1 >= len(s) {
+			missing[end>>6] |= 1 << (end & 63)
+			return 0
+		}
+		if s[k+1] == '\'' {
+			return k + 2
+		}
+	}
+}
+
+func isAlnum(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 // rawText reads r'x': no escape and no doubled quote.
 func (p *pass) rawText(i, q int, quote byte) int {

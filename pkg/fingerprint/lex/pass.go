@@ -71,6 +71,7 @@ type pass struct {
 	flat       bool // block comments stopped nesting: one of them never ended
 	odd        int  // literals that end where a word begins
 	guessed    uint8
+	qMissing   [2]uint64 // see qEnd
 	slot       uint32
 	tokens     uint32
 	res        Result

@@ -33,8 +33,21 @@ var splitStops = func() (t [256]bool) {
 }()
 
 type splitter struct {
-	s     string
-	rules rule
+	s        string
+	rules    rule
+	qMissing [2]uint64
+}
+
+// oracle is the end of q'[x]' whose quote is at i, or zero.
+func (p *splitter) oracle(i int) int {
+	s := p.s
+	if p.rules&ruleQQuote == 0 || i == 0 || s[i] != '\'' || s[i-1]|0x20 != 'q' {
+		return 0
+	}
+	if k := i - 2; k >= 0 && inName[s[k]] && (s[k]|0x20 != 'n' || k > 0 && inName[s[k-1]]) {
+		return 0
+	}
+	return qEnd(s, i, &p.qMissing)
 }
 
 // step returns the index behind the quotes or comment at i, behind i if nothing of that kind begins there, and an index
@@ -45,6 +58,9 @@ func (p *splitter) step(i int) int {
 	case '\'', '"':
 		if s[i] == '"' && p.rules&(ruleDoubleString|ruleGuess) == 0 {
 			return p.quotes(i, false)
+		}
+		if end := p.oracle(i); end > 0 {
+			return end
 		}
 		backslash := p.rules&ruleBackslash != 0 || i > 0 && s[i-1]|0x20 == 'e' && s[i] == '\'' && p.rules&ruleNumbered != 0
 		return p.quotes(i, backslash)

@@ -47,9 +47,44 @@ func (p *pass) bare(i int) int {
 			return p.text(i, q, '\'', p.rules&ruleBackslash != 0)
 		}
 	}
+	if p.rules&ruleRawFile != 0 && p.namesFiles(w1, w2) {
+		p.name(i, j, w1, w2)
+		return p.rawValue(j)
+	}
 	p.name(i, j, w1, w2)
 	return j
 }
+
+// namesFiles says that raw text up to the end of the statement follows the word that comes now: ADD JAR path, LIST FILES,
+// DELETE ARCHIVE path, and DFS with a command of the file system.
+func (p *pass) namesFiles(w1, w2 uint64) bool {
+	if p.verbState == 0 {
+		return w1 == dfs && w2 == 0 && p.rules&ruleGuess == 0
+	}
+	if p.depth > 0 || w2 != 0 || p.prev != after(p.verb) {
+		return false
+	}
+	switch p.verb {
+	case KwAdd:
+	case KwDelete, KwList:
+		if p.rules&ruleGuess != 0 {
+			return false
+		}
+	default:
+		return false
+	}
+	return slices.Contains(resources, w1)
+}
+
+var dfs = load8("dfs", 0, 3)
+
+// resources are the kinds of file that a session of Spark or Hive can be given.
+var resources = func() (out []uint64) {
+	for _, name := range []string{"jar", "jars", "file", "files", "archive", "archives"} {
+		out = append(out, load8(name, 0, len(name)))
+	}
+	return out
+}()
 
 // charsets are the character sets that MySQL takes in front of a string with a blank between; without a blank any will do.
 var charsets = func() map[uint64]bool {
@@ -226,7 +261,10 @@ func (p *pass) keyword(i, j int, w1, w2 uint64, kw Word) int {
 	p.prev = after(kw)
 	switch kw {
 	case KwValues:
-		if was != pOp && was != pComma { // behind those it is MySQL's function VALUES(column)
+		switch {
+		case was == pOp || was == pComma: // MySQL's function VALUES(column)
+		case was == after(KwFormat) && p.verb != KwInsert: // ClickHouse's name of a format
+		default:
 			p.openList(true)
 		}
 	case KwValue:
@@ -259,7 +297,7 @@ func (p *pass) keyword(i, j int, w1, w2 uint64, kw Word) int {
 			p.sawSelect = true
 		}
 	case KwFormat:
-		if p.rules&ruleInlineData != 0 && p.verb == KwInsert && p.depth == 0 && !p.sawSelect && endsOperand[was] {
+		if p.rules&ruleInlineData != 0 && p.verb == KwInsert && p.depth == 0 && endsOperand[was] {
 			return p.inlineData(j)
 		}
 	}
@@ -289,15 +327,15 @@ func (p *pass) inlineData(j int) int {
 	for end < len(p.s) && inName[p.s[end]] {
 		end++
 	}
-	if end == k || Lookup(p.s[k:end]) == KwValues {
+	if w := Lookup(p.s[k:end]); end == k || w == KwValues || p.sawSelect && w != NoWord {
 		return j
 	}
-	end = p.bare(k)
-	k = end
-	for k < len(p.s) && class[p.s[k]] == cSpace {
-		k++
+	start := skipBlanks(p.s, end)
+	if p.sawSelect && start < len(p.s) && Lookup(p.s[start:nameEnd(p.s, start)]) != NoWord {
+		return j // more clauses
 	}
-	if k == len(p.s) || p.s[k] == ';' {
+	p.bare(k)
+	if k = start; k == len(p.s) || p.s[k] == ';' {
 		return end
 	}
 	p.res.Flags |= HasInlineData
