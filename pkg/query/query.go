@@ -66,6 +66,9 @@ type Task struct {
 	EngineHint   string `json:"engineHint,omitempty"`
 	// Priority orders Tasks that wait for the same slot: higher first, 0 when absent.
 	Priority int `json:"priority,omitempty"`
+	// ResultFormat is how the result is wanted: json, ndjson, csv or arrow; empty leaves it to the reader. A small result is
+	// carried as JSON whatever is wanted, and written in the format when it is fetched.
+	ResultFormat string `json:"resultFormat,omitempty"`
 	// SubmittedAt is when the user handed the Task in, in UTC; nil until intake or the router stamps it.
 	SubmittedAt *time.Time `json:"submittedAt,omitempty"`
 	// IdempotencyKey is the producer's own key; with the tenant it fixes the Task's ID.

@@ -126,6 +126,7 @@ func TestValidate(t *testing.T) {
 		{"id with a slash", with(func(t *query.Task) { t.ID = "a/1" }), "id"},
 		{"id too long", with(func(t *query.Task) { t.ID = strings.Repeat("a", 129) }), "id"},
 		{"user with a newline", with(func(t *query.Task) { t.User = "a\nb" }), "user"},
+		{"result format unknown", with(func(t *query.Task) { t.ResultFormat = "xlsx" }), "resultFormat"},
 		{"consistency unknown", with(func(t *query.Task) { t.Consistency = "maybe" }), "consistency"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -94,6 +94,11 @@ func (t Task) Validate(l Limits) error {
 	default:
 		bad("consistency", "%q is not one of eventual, read_your_writes, strong", t.Consistency)
 	}
+	switch t.ResultFormat {
+	case "", "json", "ndjson", "csv", "arrow":
+	default:
+		bad("resultFormat", "%q is not one of json, ndjson, csv, arrow", t.ResultFormat)
+	}
 	return errors.Join(errs...)
 }
 

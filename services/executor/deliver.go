@@ -9,6 +9,7 @@ import (
 	"github.com/pointsman/pointsman/pkg/engine"
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/failure"
+	"github.com/pointsman/pointsman/pkg/rows"
 	"github.com/pointsman/pointsman/services/executor/result"
 )
 
@@ -71,19 +72,19 @@ func (y *try) delivered(r stored) attempt.Event {
 
 // store reads the rows to their end, or to the size cap. Of a query that was let go nothing is stored, and it is read on so
 // that the engine is not held up.
-func (y *try) store(s *submission, rows engine.Rows, inline int64) (out stored) {
-	sink := y.p.app.results.New(y.id, rows.Columns(), inline)
+func (y *try) store(s *submission, got engine.Rows, inline int64) (out stored) {
+	sink := y.p.app.results.New(y.id, rows.Format(y.t.first.Task.ResultFormat), got.Columns(), inline)
 	defer func() {
 		if out.result == nil {
 			sink.Discard()
 		}
 	}()
 	full := false
-	for !full && rows.Next() {
+	for !full && got.Next() {
 		if s.letGo.Load() {
 			continue
 		}
-		values, err := rows.Values()
+		values, err := got.Values()
 		if err == nil {
 			full, err = sink.Add(values)
 		}
@@ -93,13 +94,13 @@ func (y *try) store(s *submission, rows engine.Rows, inline int64) (out stored) 
 			} else {
 				out.local = err
 			}
-			_ = rows.Close()
+			_ = got.Close()
 			return out
 		}
 	}
-	out.err = rows.Err()
-	_ = rows.Close() // ends a query that was cut short
-	out.stats = rows.Stats()
+	out.err = got.Err()
+	_ = got.Close() // ends a query that was cut short
+	out.stats = got.Stats()
 	if out.err != nil || s.letGo.Load() {
 		return out
 	}

@@ -211,7 +211,7 @@ func (c *client) Submit(ctx context.Context, q engine.Query) (engine.Rows, error
 		if err != nil {
 			return nil, err
 		}
-		return &rows{left: b.rows, wide: b.wide}, nil
+		return &fakeRows{left: b.rows, wide: b.wide}, nil
 	case <-c.dead:
 		return nil, lost()
 	case <-ctx.Done():
@@ -294,11 +294,11 @@ func (c *client) Close() error {
 	return nil
 }
 
-type rows struct {
+type fakeRows struct {
 	left, n, wide int
 }
 
-func (r *rows) Columns() []event.Column {
+func (r *fakeRows) Columns() []event.Column {
 	out := []event.Column{{Name: "n", Type: "UInt64"}}
 	if r.wide > 0 {
 		out = append(out, event.Column{Name: "s", Type: "String"})
@@ -306,7 +306,7 @@ func (r *rows) Columns() []event.Column {
 	return out
 }
 
-func (r *rows) Next() bool {
+func (r *fakeRows) Next() bool {
 	if r.n >= r.left {
 		return false
 	}
@@ -314,7 +314,7 @@ func (r *rows) Next() bool {
 	return true
 }
 
-func (r *rows) Values() ([]any, error) {
+func (r *fakeRows) Values() ([]any, error) {
 	out := []any{uint64(r.n)}
 	if r.wide > 0 {
 		text := make([]byte, r.wide)
@@ -326,10 +326,10 @@ func (r *rows) Values() ([]any, error) {
 	return out, nil
 }
 
-func (r *rows) Err() error   { return nil }
-func (r *rows) Close() error { return nil }
+func (r *fakeRows) Err() error   { return nil }
+func (r *fakeRows) Close() error { return nil }
 
-func (r *rows) Stats() event.Stats {
+func (r *fakeRows) Stats() event.Stats {
 	n, read := int64(r.n), int64(1000)
 	return event.Stats{ResultRows: &n, ReadRows: &read}
 }

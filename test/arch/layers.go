@@ -59,6 +59,7 @@ var trees = []struct {
 	{"pkg/history", Adapter},
 	{"pkg/stream", Adapter},
 	{"pkg/catalog", Adapter},
+	{"pkg/rows", Adapter},
 	{"pkg/kube", Adapter},
 	{"pkg/probe", Adapter},
 	{"pkg/fingerprint/cache", Adapter},

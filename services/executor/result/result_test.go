@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/rows"
 	"github.com/pointsman/pointsman/services/executor/result"
 )
 
@@ -69,7 +70,7 @@ func TestValuesAreExact(t *testing.T) {
 		{"DateTime64(9, 'UTC')", at, `"2026-11-30T09:15:00.123456789Z"`},
 		{"Map(String, UInt64)", map[string]any{"b": uint64(2), "a": uint64(1)}, `{"a":"1","b":"2"}`},
 	} {
-		k := s.New("t/1", columns(c.typ), 1<<20)
+		k := s.New("t/1", "", columns(c.typ), 1<<20)
 		full, err := k.Add([]any{c.value})
 		require.NoError(t, err)
 		require.False(t, full)
@@ -78,13 +79,13 @@ func TestValuesAreExact(t *testing.T) {
 		require.Equal(t, "[["+c.want+"]]", string(r.Inline), c.typ)
 		require.True(t, json.Valid(r.Inline))
 	}
-	_, err := s.New("t/1", columns("x"), 10).Add([]any{struct{}{}})
+	_, err := s.New("t/1", "", columns("x"), 10).Add([]any{struct{}{}})
 	require.Error(t, err)
 }
 
 func TestSmallResultIsInline(t *testing.T) {
 	s, folder := open(t, result.Config{})
-	k := s.New("t/1", columns("UInt8"), 1<<20)
+	k := s.New("t/1", "", columns("UInt8"), 1<<20)
 	for i := range 3 {
 		_, err := k.Add([]any{uint64(i)})
 		require.NoError(t, err)
@@ -92,22 +93,22 @@ func TestSmallResultIsInline(t *testing.T) {
 	r, err := k.Finish(at)
 	require.NoError(t, err)
 	require.Equal(t, `[[0],[1],[2]]`, string(r.Inline))
-	require.Equal(t, result.FormatJSON, r.Format)
+	require.Equal(t, string(rows.JSON), r.Format)
 	require.EqualValues(t, 3, r.Rows)
 	require.Nil(t, r.ExpiresAt)
 	require.Empty(t, list(t, folder))
 
-	r, err = s.New("t/2", columns("UInt8"), 1<<20).Finish(at)
+	r, err = s.New("t/2", "", columns("UInt8"), 1<<20).Finish(at)
 	require.NoError(t, err)
 	require.Equal(t, `[]`, string(r.Inline), "no row is a result")
-	r, err = s.New("t/3", nil, 1<<20).Finish(at)
+	r, err = s.New("t/3", "", nil, 1<<20).Finish(at)
 	require.NoError(t, err)
 	require.Nil(t, r, "no column is none")
 }
 
 func TestLargeResultIsAFile(t *testing.T) {
 	s, folder := open(t, result.Config{})
-	k := s.New("a.b:c/12", columns("UInt8", "String"), 100)
+	k := s.New("a.b:c/12", "", columns("UInt8", "String"), 100)
 	for i := range 50 {
 		_, err := k.Add([]any{uint64(i), "line\nbreak"})
 		require.NoError(t, err)
@@ -117,7 +118,7 @@ func TestLargeResultIsAFile(t *testing.T) {
 	r, err := k.Finish(at)
 	require.NoError(t, err)
 	require.Equal(t, []string{r.File}, list(t, folder))
-	require.Equal(t, result.FormatNDJSON, r.Format)
+	require.Equal(t, string(rows.NDJSON), r.Format)
 	require.Empty(t, r.Inline)
 	require.Equal(t, at.Add(time.Hour).Truncate(time.Millisecond), *r.ExpiresAt)
 	data, err := os.ReadFile(filepath.Join(folder, r.File))
@@ -130,7 +131,7 @@ func TestLargeResultIsAFile(t *testing.T) {
 
 func TestInlineThatTurnsOutTooLarge(t *testing.T) {
 	s, folder := open(t, result.Config{})
-	k := s.New("t/1", columns("UInt8"), 1<<20)
+	k := s.New("t/1", "", columns("UInt8"), 1<<20)
 	_, err := k.Add([]any{uint64(7)})
 	require.NoError(t, err)
 	r, err := k.Finish(at)
@@ -144,7 +145,7 @@ func TestInlineThatTurnsOutTooLarge(t *testing.T) {
 
 func TestSizeCapCutsAtARow(t *testing.T) {
 	s, _ := open(t, result.Config{MaxBytes: 100})
-	k := s.New("t/1", columns("String"), 30)
+	k := s.New("t/1", "", columns("String"), 30)
 	n := 0
 	for ; ; n++ {
 		full, err := k.Add([]any{"0123456789"})
@@ -163,7 +164,7 @@ func TestSizeCapCutsAtARow(t *testing.T) {
 func TestNamesStayWithinTheFolder(t *testing.T) {
 	s, folder := open(t, result.Config{})
 	for _, id := range []string{"../../etc/passwd/1", "..", "", "a\x00b/1", strings.Repeat("x", 400) + "/1", ".hidden/1"} {
-		k := s.New(id, columns("String"), 0)
+		k := s.New(id, "", columns("String"), 0)
 		_, err := k.Add([]any{"x"})
 		require.NoError(t, err)
 		r, err := k.Finish(at)
@@ -177,7 +178,7 @@ func TestNamesStayWithinTheFolder(t *testing.T) {
 
 func TestDiscardLeavesNothing(t *testing.T) {
 	s, folder := open(t, result.Config{})
-	k := s.New("t/1", columns("String"), 0)
+	k := s.New("t/1", "", columns("String"), 0)
 	_, err := k.Add([]any{"x"})
 	require.NoError(t, err)
 	k.Discard()

@@ -9,65 +9,82 @@ import (
 	"time"
 
 	"github.com/pointsman/pointsman/pkg/event"
-)
-
-// Formats of results.
-const (
-	FormatJSON   = "json"
-	FormatNDJSON = "ndjson"
+	"github.com/pointsman/pointsman/pkg/rows"
 )
 
 // Sink takes the rows of one result. It belongs to one goroutine.
 type Sink struct {
 	store   *Store
-	name    string
+	name    string // of the file, without its ending
+	format  rows.Format
 	columns []event.Column
-	kinds   []kind
 	inline  int64
 
-	held      bytes.Buffer // rows, each with its newline, as long as they may fit into the Outcome
+	line      *rows.Encoder
+	held      bytes.Buffer // rows as lines of JSON, as long as they may fit into the Outcome
 	file      *os.File
-	out       *bufio.Writer
+	buffer    *bufio.Writer
+	out       rows.Writer // into the file
 	rows      int64
-	bytes     int64
 	truncated bool
-	row       bytes.Buffer
 }
 
 // Add takes a row. full means that the size cap is reached: this row and all that follow are cut off.
 func (k *Sink) Add(values []any) (full bool, err error) {
-	k.row.Reset()
-	if err := k.encode(values); err != nil {
-		return false, fmt.Errorf("encoding row %d: %w", k.rows+1, err)
-	}
-	size := int64(k.row.Len())
-	if k.store.cfg.MaxBytes > 0 && k.bytes+size > k.store.cfg.MaxBytes {
-		k.truncated = true
-		return true, nil
-	}
-	if k.file == nil && k.bytes+size+2 > k.inline { // two brackets
+	if k.file == nil {
+		line, err := k.line.Line(values)
+		if err != nil {
+			return false, fmt.Errorf("encoding row %d: %w", k.rows+1, err)
+		}
+		size := int64(k.held.Len() + len(line))
+		if k.over(size) {
+			k.truncated = true
+			return true, nil
+		}
+		if size+2 <= k.inline { // two brackets
+			k.held.Write(line)
+			k.rows++
+			return false, nil
+		}
 		if err := k.spill(); err != nil {
 			return false, err
 		}
 	}
-	if k.file == nil {
-		k.held.Write(k.row.Bytes())
-	} else if _, err := k.out.Write(k.row.Bytes()); err != nil {
-		return false, fmt.Errorf("writing a result file: %w", err)
+	before := k.out.Size()
+	if k.over(before) || k.over(before+k.guess()) {
+		k.truncated = true
+		return true, nil
+	}
+	if err := k.out.Write(values); err != nil {
+		return false, fmt.Errorf("writing row %d: %w", k.rows+1, err)
 	}
 	k.rows++
-	k.bytes += size
 	return false, nil
 }
 
-// spill moves what is held into a file.
+// guess is what a row takes on average, so that the cap is not overstepped by more than what one row differs from the others.
+func (k *Sink) guess() int64 {
+	if k.rows == 0 {
+		return 0
+	}
+	return k.out.Size() / k.rows
+}
+
+func (k *Sink) over(size int64) bool {
+	return k.store.cfg.MaxBytes > 0 && size > k.store.cfg.MaxBytes
+}
+
+// spill moves what was held into a file.
 func (k *Sink) spill() error {
 	f, err := k.store.create()
 	if err != nil {
 		return fmt.Errorf("making a result file: %w", err)
 	}
-	k.file, k.out = f, bufio.NewWriterSize(f, 64<<10)
-	if _, err := k.out.Write(k.held.Bytes()); err != nil {
+	k.file, k.buffer = f, bufio.NewWriterSize(f, 64<<10)
+	if k.out, err = rows.NewWriter(k.format, k.buffer, k.columns); err != nil {
+		return fmt.Errorf("making a result file: %w", err)
+	}
+	if err := rows.Read(&k.held, false, k.out.Write); err != nil {
 		return fmt.Errorf("writing a result file: %w", err)
 	}
 	k.held = bytes.Buffer{}
@@ -79,9 +96,9 @@ func (k *Sink) Finish(now time.Time) (*event.Result, error) {
 	if len(k.columns) == 0 && k.rows == 0 {
 		return nil, nil
 	}
-	r := &event.Result{Columns: k.columns, Rows: k.rows, Bytes: k.bytes, Truncated: k.truncated}
+	r := &event.Result{Columns: k.columns, Rows: k.rows, Bytes: int64(k.held.Len()), Truncated: k.truncated}
 	if k.file == nil {
-		r.Format = FormatJSON
+		r.Format = string(rows.JSON)
 		r.Inline = inline(k.held.Bytes())
 		return r, nil
 	}
@@ -90,7 +107,7 @@ func (k *Sink) Finish(now time.Time) (*event.Result, error) {
 
 // ToFile moves a finished inline result into a file, for an Outcome that turned out too large for its topic.
 func (k *Sink) ToFile(r *event.Result, now time.Time) error {
-	if r == nil || r.Format != FormatJSON {
+	if r == nil || r.Format != string(rows.JSON) {
 		return nil
 	}
 	if err := k.spill(); err != nil {
@@ -100,15 +117,16 @@ func (k *Sink) ToFile(r *event.Result, now time.Time) error {
 }
 
 func (k *Sink) finishFile(r *event.Result, now time.Time) error {
-	if err := k.out.Flush(); err != nil {
+	if err := errors.Join(k.out.Close(), k.buffer.Flush()); err != nil {
 		return errors.Join(fmt.Errorf("writing a result file: %w", err), k.file.Close())
 	}
-	if err := k.store.publish(k.file, k.name); err != nil {
+	name := k.name + endings[k.format]
+	if err := k.store.publish(k.file, name); err != nil {
 		return fmt.Errorf("finishing a result file: %w", err)
 	}
 	k.file = nil
 	expires := now.Add(k.store.cfg.Keep).UTC().Truncate(time.Millisecond)
-	r.Format, r.Inline, r.File, r.ExpiresAt = FormatNDJSON, nil, k.name, &expires
+	r.Format, r.Inline, r.File, r.ExpiresAt, r.Bytes = string(k.format), nil, name, &expires, k.out.Size()
 	return nil
 }
 

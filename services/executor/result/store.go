@@ -1,8 +1,7 @@
 // Package result keeps what queries give: small results as JSON to be carried in the Outcome, larger ones as files that
-// expire.
+// expire, in the format that the request asks for.
 //
-// Rows are arrays. Integers of 64 bits and more, and decimals, are strings, so that no reader rounds them. Serving the files is
-// intake's.
+// How a row is written is pkg/rows'. Serving the files is intake's.
 package result
 
 import (
@@ -18,6 +17,7 @@ import (
 
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/query"
+	"github.com/pointsman/pointsman/pkg/rows"
 )
 
 // Config says where results are kept and how large they may be.
@@ -34,8 +34,10 @@ type Config struct {
 // Store writes results.
 type Store struct{ cfg Config }
 
+// endings are those of files by format.
+var endings = map[rows.Format]string{rows.NDJSON: ".ndjson", rows.CSV: ".csv", rows.Arrow: ".arrows"}
+
 const (
-	suffix     = ".ndjson"
 	tempPrefix = ".writing-"
 	// graceful is how much longer than its promise a file stays: whoever has begun to read it may finish.
 	graceful = time.Minute
@@ -52,13 +54,13 @@ func Open(cfg Config) (*Store, error) {
 	return &Store{cfg: cfg}, nil
 }
 
-// fileName is a name for an attempt's file that stays within the folder whatever the id is.
+// fileName is a name for an attempt's file, without an ending, that stays within the folder whatever the id is.
 func fileName(attemptID string) string {
 	name := strings.ReplaceAll(attemptID, "/", "_")
 	if !query.ValidID(name) || strings.HasPrefix(name, ".") {
 		name = query.IDFromKey("attempt", attemptID)
 	}
-	return name + suffix
+	return name
 }
 
 func (s *Store) create() (*os.File, error) {
@@ -92,8 +94,8 @@ func (s *Store) Sweep(now time.Time) (removed int, err error) {
 			continue
 		case strings.HasPrefix(name, tempPrefix):
 			age = tempAge
-		case !strings.HasSuffix(name, suffix):
-			continue // not ours
+		case !ours(name):
+			continue
 		}
 		info, err := e.Info()
 		if errors.Is(err, fs.ErrNotExist) {
@@ -115,11 +117,23 @@ func (s *Store) Sweep(now time.Time) (removed int, err error) {
 	return removed, nil
 }
 
-// New begins the result of an attempt. inline bounds what may be carried in the Outcome, below the configured bound.
-func (s *Store) New(attemptID string, columns []event.Column, inline int64) *Sink {
-	k := &Sink{store: s, name: fileName(attemptID), columns: columns, inline: min(inline, s.cfg.InlineBytes)}
-	for _, c := range columns {
-		k.kinds = append(k.kinds, kindOf(c.Type))
+// ours says that a finished file has a name that this package gives.
+func ours(name string) bool {
+	for _, ending := range endings {
+		if strings.HasSuffix(name, ending) {
+			return true
+		}
 	}
-	return k
+	return false
+}
+
+// New begins the result of an attempt. format is that of a file, NDJSON where the request names none that a file can have; inline
+// bounds what may be carried in the Outcome, below the configured bound.
+func (s *Store) New(attemptID string, format rows.Format, columns []event.Column, inline int64) *Sink {
+	if endings[format] == "" {
+		format = rows.NDJSON
+	}
+	return &Sink{
+		store: s, name: fileName(attemptID), format: format, columns: columns, inline: min(inline, s.cfg.InlineBytes), line: rows.NewEncoder(columns),
+	}
 }
