@@ -170,6 +170,25 @@ func (b *LatchBook) Observe(o signal.Observation) bool {
 	return watched
 }
 
+// ObserveAll folds a snapshot in, as one observation of each cluster.
+func (b *LatchBook) ObserveAll(s signal.Snapshot) {
+	for i := range b.folds {
+		f := &b.folds[i]
+		if n, at, ok := Watched(signal.Observation{Cluster: f.spec.Pool, Values: s[f.spec.Pool]}, f.spec.Fact); ok {
+			f.observe(at, n)
+		}
+	}
+}
+
+// Feed folds one number of a pool's fact in, as Watched has read it.
+func (b *LatchBook) Feed(pool string, fact PoolFact, at time.Time, n float64) {
+	for i := range b.folds {
+		if f := &b.folds[i]; f.spec.Pool == pool && f.spec.Fact == fact {
+			f.observe(at, n)
+		}
+	}
+}
+
 // States returns the state of every latch by its name; nil when the policy has none.
 func (b *LatchBook) States() map[string]Latch {
 	if len(b.folds) == 0 {

@@ -52,18 +52,18 @@ var latchOptions = func() []option[latchText] {
 		spanOption("leave_hold_seconds", "For how long, before it goes off.", func(l *latchText) *time.Duration { return &l.Leave.Hold }).withDefault("30"),
 		countOption("leave_samples", "In how many observations in a row, before it goes off.", 1, 1000, func(l *latchText) *int { return &l.Leave.Samples }).withDefault("1"),
 		spanOption("absent_after_seconds", "How long without an observation makes it missing.", func(l *latchText) *time.Duration { return &l.AbsentAfter }).withDefault("60"),
-		spanOption("keep_seconds", "How long it stays as it is while the fact is between the two edges; then it is missing.", func(l *latchText) *time.Duration { return &l.KeepFor }).withDefault("3600"),
+		spanOption("keep_seconds", "How long it stays as it is while the fact is between the two edges; then it is missing.", func(l *latchText) *time.Duration { return &l.KeepFor }).withDefault("600"),
 	)
 }()
 
-// maxKeep bounds how far back the state of a latch may depend on signals: the topic keeps them that long.
-const maxKeep = 2 * time.Hour
+// LongestKeep bounds how far back the state of a latch may depend on signals: the topic keeps them at least that long.
+const LongestKeep = 30 * time.Minute
 
 func (r *reader) latches(section field) []LatchSpec {
 	var out []LatchSpec
 	for _, f := range r.mapping(section.path, section.value) {
 		l := latchText{LatchSpec: LatchSpec{
-			Name: f.key, AbsentAfter: time.Minute, KeepFor: time.Hour, Line: lineOf(f.keyNode), column: columnOf(f.keyNode),
+			Name: f.key, AbsentAfter: time.Minute, KeepFor: 10 * time.Minute, Line: lineOf(f.keyNode), column: columnOf(f.keyNode),
 			Enter: Edge{Samples: 1}, Leave: Edge{Samples: 1, Hold: 30 * time.Second},
 		}}
 		r.latchName(f)
@@ -76,8 +76,8 @@ func (r *reader) latches(section field) []LatchSpec {
 		if r.watched(f, &l) {
 			r.edges(f, &l)
 		}
-		if hold := max(l.Enter.Hold, l.Leave.Hold); l.KeepFor < hold || l.KeepFor > maxKeep || l.KeepFor <= 0 {
-			r.fault(f.keyNode, f.path, fmt.Sprintf("keep_seconds must be above 0, at least as long as the holds (%s) and at most %s", hold, maxKeep))
+		if hold := max(l.Enter.Hold, l.Leave.Hold); l.KeepFor < hold || l.KeepFor > LongestKeep || l.KeepFor <= 0 {
+			r.fault(f.keyNode, f.path, fmt.Sprintf("keep_seconds must be above 0, at least as long as the holds (%s) and at most %s", hold, LongestKeep))
 		}
 		if l.AbsentAfter <= 0 {
 			r.fault(f.keyNode, f.path, "absent_after_seconds must be above 0")

@@ -109,6 +109,12 @@ func (r *reader) learn(p *Policy) {
 	r.names = newVocabulary(p.Pools, p.Latches)
 }
 
+// Hash identifies a policy's text.
+func Hash(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
 // Load compiles a policy text. A policy with any fault is refused as a whole, with all its faults as a FaultList.
 // file is only used in messages.
 func Load(file string, text []byte) (*Policy, error) {
@@ -118,8 +124,7 @@ func Load(file string, text []byte) (*Policy, error) {
 		return nil, faults
 	}
 	p := defaults()
-	sum := sha256.Sum256(text)
-	p.Hash, p.Source = hex.EncodeToString(sum[:8]), string(text)
+	p.Hash, p.Source = Hash(text), string(text)
 	r.numbers = &p.Thresholds
 	r.learn(&p)
 	if r.collectAliases(root) {

@@ -115,7 +115,7 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (_ *App, err
 	a.decider = &decider{
 		texts:    texts,
 		profiles: profiles,
-		clusters: newClusters(), tenants: newTenants(a.metrics), metrics: a.metrics, clock: time.Now,
+		clusters: newClusters(), latches: newLatches(), tenants: newTenants(a.metrics), metrics: a.metrics, clock: time.Now,
 	}
 	if cfg.Catalog.Folder != "" {
 		a.decider.sizes = catalog.NewFolder(cfg.Catalog.Folder, cfg.Catalog.Schema, cfg.Catalog.MaxAge)
@@ -124,7 +124,7 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (_ *App, err
 	if err != nil {
 		return nil, err
 	}
-	a.decider.policy.Store(p)
+	a.takePolicy(ctx, p)
 	a.log.InfoContext(ctx, "policy loaded", "policy", p.Hash, "pools", len(p.Pools), "rules", len(p.Rules))
 	if a.producer, err = stream.NewProducer(cfg.Kafka, a.deps(), "router"); err != nil {
 		return nil, err

@@ -29,6 +29,7 @@ type decider struct {
 	texts    *cache.Cache
 	profiles *profiles
 	clusters *clusters
+	latches  *latches
 	sizes    scanSizer
 	metrics  *metrics
 	clock    func() time.Time
@@ -98,7 +99,7 @@ func (d *decider) input(s subject, history profile.Lookup) route.Input {
 	in := route.Input{
 		Task: s.task, TaskDigest: s.digest, Attempt: s.attempt, Excluded: s.excluded, LastFailure: s.lastFailure,
 		Fingerprint: s.fingerprint, Bucket: s.bucket, Shape: s.shape, Estimates: map[string]signal.Value{route.ScanBytes: signal.Missing("catalog")},
-		History: history, Signals: signals, Inflight: inflight, Policy: d.policy.Load(), Now: now, Seed: seed(s.task.ID),
+		History: history, Signals: signals, Latches: d.latches.view(), Inflight: inflight, Policy: d.policy.Load(), Now: now, Seed: seed(s.task.ID),
 	}
 	if d.sizes != nil {
 		in.Estimates[route.ScanBytes] = d.sizes.ScanBytes(shape.Names(s.shape.Tables), now)

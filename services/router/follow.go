@@ -60,5 +60,6 @@ func (a *App) followSignals(ctx context.Context) error {
 			return
 		}
 		a.decider.clusters.observe(o)
+		a.decider.latches.observe(o)
 	})
 }

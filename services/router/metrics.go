@@ -11,6 +11,7 @@ type metrics struct {
 	profileLookups *prometheus.CounterVec
 	profileSeconds prometheus.Histogram
 	policyReloads  *prometheus.CounterVec
+	policyRefused  prometheus.Gauge
 	inputs         *prometheus.CounterVec
 	budgetRecords  *prometheus.CounterVec
 	budgetWait     prometheus.Histogram
@@ -45,6 +46,9 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		policyReloads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pointsman_router_policy_reloads_total", Help: "Changed policy files, taken over or refused.",
 		}, []string{"result"}),
+		policyRefused: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "pointsman_router_policy_refused", Help: "1 while the policy file has faults and an older policy is in force.",
+		}),
 		inputs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pointsman_router_inputs_total", Help: "Inputs of decisions, kept for replay or not: written, skipped, too_large, failed.",
 		}, []string{"result"}),
@@ -68,7 +72,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}
 	if reg != nil {
 		reg.MustRegister(m.budgetRecords, m.budgetWait, m.leasesLost, m.passedOn, m.overshoot)
-		reg.MustRegister(m.decisions, m.decideSeconds, m.routeSeconds, m.faults, m.profileLookups, m.profileSeconds, m.policyReloads, m.inputs)
+		reg.MustRegister(m.decisions, m.decideSeconds, m.routeSeconds, m.faults, m.profileLookups, m.profileSeconds, m.policyReloads, m.policyRefused, m.inputs)
 	}
 	return m
 }

@@ -2,7 +2,6 @@ package router
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"os"
 	"time"
@@ -32,40 +31,60 @@ func readPolicy(cfg PolicyConfig) (*policy.Policy, error) {
 	return p, nil
 }
 
+// takePolicy puts a policy in force. Decisions that have begun end with the one they began with.
+func (a *App) takePolicy(ctx context.Context, p *policy.Policy) {
+	a.decider.latches.use(p)
+	a.decider.policy.Store(p)
+	a.metrics.policyRefused.Set(0)
+	for _, w := range p.Warnings {
+		a.log.WarnContext(ctx, "policy", "warning", w.String())
+	}
+}
+
 // watchPolicy takes a changed policy file over. A file with faults changes nothing: the policy in force stays, and the faults
 // are logged once for each version of the file.
 func (a *App) watchPolicy(ctx context.Context) error {
 	ticker := time.NewTicker(a.cfg.Policy.Reload)
 	defer ticker.Stop()
-	seen := sum(a.cfg.Policy.File)
+	seen := a.decider.policy.Load().Hash
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
 		}
-		now := sum(a.cfg.Policy.File)
-		if now == seen {
-			continue
-		}
-		seen = now
-		p, err := readPolicy(a.cfg.Policy)
-		if err != nil {
-			a.metrics.policyReloads.WithLabelValues("refused").Inc()
-			a.log.ErrorContext(ctx, "the changed policy is refused, the old one stays in force", telemetry.Err(err))
-			continue
-		}
-		a.decider.policy.Store(p)
-		a.metrics.policyReloads.WithLabelValues("taken").Inc()
-		a.log.InfoContext(ctx, "policy reloaded", "policy", p.Hash)
+		seen = a.reloadPolicy(ctx, seen)
 	}
 }
 
-// sum identifies a version of a file; a file that can't be read has one of its own.
-func sum(file string) [sha256.Size]byte {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return sha256.Sum256([]byte("unreadable: " + err.Error()))
+// reloadPolicy looks at the policy file once. seen is the version that was looked at last; it returns the one it has seen.
+func (a *App) reloadPolicy(ctx context.Context, seen string) string {
+	text, err := os.ReadFile(a.cfg.Policy.File)
+	now := "unreadable"
+	if err == nil {
+		now = policy.Hash(text)
 	}
-	return sha256.Sum256(text)
+	if now == seen {
+		return seen
+	}
+	if inForce := a.decider.policy.Load(); now == inForce.Hash {
+		a.metrics.policyRefused.Set(0)
+		a.log.InfoContext(ctx, "the policy file is again what is in force", "policy", inForce.Hash)
+		return now
+	}
+	start := time.Now()
+	var p *policy.Policy
+	if err == nil {
+		p, err = policy.Load(a.cfg.Policy.File, text)
+	}
+	if err != nil {
+		a.metrics.policyReloads.WithLabelValues("refused").Inc()
+		a.metrics.policyRefused.Set(1)
+		a.log.ErrorContext(ctx, "the changed policy is refused, the old one stays in force", telemetry.Err(err))
+		return now
+	}
+	a.takePolicy(ctx, p)
+	a.metrics.policyReloads.WithLabelValues("taken").Inc()
+	a.log.InfoContext(ctx, "policy reloaded", "policy", p.Hash, "pools", len(p.Pools), "rules", len(p.Rules), "took", time.Since(start))
+	return now
 }

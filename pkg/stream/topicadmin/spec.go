@@ -49,11 +49,13 @@ type Spec struct {
 	// Copartitioned names the topics that need the same number of partitions, so that one key lies in one partition number in all.
 	Copartitioned []string `yaml:"copartitioned"`
 
-	Cleanup            Cleanup         `yaml:"cleanup"`
-	Retention          time.Duration   `yaml:"retention"`
-	TombstoneRetention time.Duration   `yaml:"tombstoneRetention"`
-	MaxMessageBytes    config.ByteSize `yaml:"maxMessageBytes"`
-	Timestamp          Timestamp       `yaml:"timestamp"`
+	Cleanup            Cleanup       `yaml:"cleanup"`
+	Retention          time.Duration `yaml:"retention"`
+	TombstoneRetention time.Duration `yaml:"tombstoneRetention"`
+	// CompactionLag is how long a compacted topic keeps every record, and not only the newest of its key.
+	CompactionLag   time.Duration   `yaml:"compactionLag"`
+	MaxMessageBytes config.ByteSize `yaml:"maxMessageBytes"`
+	Timestamp       Timestamp       `yaml:"timestamp"`
 
 	Owner   string   `yaml:"owner"`
 	Readers []string `yaml:"readers"`
@@ -116,6 +118,7 @@ func (s Spec) validate() error {
 	check(s.Timestamp == Create || s.Timestamp == Append, "timestamp %q: want create or append", s.Timestamp)
 	check(s.Cleanup != Delete || s.Retention > 0, "retention: how long are records kept?")
 	check(s.Cleanup != Compact || s.Retention == 0, "retention: a compacted topic keeps the newest record of each key")
+	check(s.Cleanup == Compact || s.CompactionLag == 0, "compactionLag: only a compacted topic has one")
 	check(s.Owner != "", "owner: who writes it?")
 	for _, e := range s.Events {
 		ok, _ := path.Match("pointsman.*.v[0-9]", e)
@@ -154,6 +157,9 @@ func (s Spec) Configs() map[string]string {
 	}
 	if s.TombstoneRetention > 0 {
 		out["delete.retention.ms"] = strconv.FormatInt(s.TombstoneRetention.Milliseconds(), 10)
+	}
+	if s.CompactionLag > 0 {
+		out["min.compaction.lag.ms"] = strconv.FormatInt(s.CompactionLag.Milliseconds(), 10)
 	}
 	return out
 }

@@ -1,0 +1,90 @@
+package router
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pointsman/pointsman/pkg/policy"
+	"github.com/pointsman/pointsman/pkg/signal"
+)
+
+// latches folds the signals into the states of the policy's latches. It remembers what was observed, so that a policy that
+// is loaded later has the states that it would have had from the start.
+type latches struct {
+	mu     sync.Mutex
+	book   *policy.LatchBook
+	memory map[watch]*series
+	// states is shared with decisions and never changes: an observation makes a new one.
+	states map[string]policy.Latch
+}
+
+// watch is a fact of a pool that a latch may follow.
+type watch struct {
+	pool string
+	fact policy.PoolFact
+}
+
+// series is what was observed of one fact, in the order in which it was read.
+type series struct {
+	at     []time.Time
+	number []float64
+}
+
+// most bounds a series; a signal a second is remembered for longer than any latch may depend on it.
+const most = int(policy.LongestKeep/time.Second) + 60
+
+func newLatches() *latches { return &latches{memory: map[watch]*series{}} }
+
+// observe folds an observation in.
+func (l *latches) observe(o signal.Observation) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for fact := range policy.PoolFacts {
+		w := watch{o.Cluster, policy.PoolFact(fact)}
+		n, at, ok := policy.Watched(o, w.fact)
+		if !ok {
+			continue
+		}
+		s := l.memory[w]
+		if s == nil {
+			s = &series{}
+			l.memory[w] = s
+		}
+		s.add(at, n)
+	}
+	if l.book != nil && l.book.Observe(o) {
+		l.states = l.book.States()
+	}
+}
+
+func (s *series) add(at time.Time, n float64) {
+	if len(s.at) >= 2*most { // half is dropped at a time, so that it is seldom done
+		s.at, s.number = slices.Clone(s.at[most:]), slices.Clone(s.number[most:])
+	}
+	s.at, s.number = append(s.at, at), append(s.number, n)
+}
+
+// use takes a policy over: its latches are folded from what is remembered.
+func (l *latches) use(p *policy.Policy) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.book, l.states = nil, nil
+	if len(p.Latches) == 0 {
+		return
+	}
+	l.book = policy.NewLatchBook(p)
+	for w, s := range l.memory {
+		for i, at := range s.at {
+			l.book.Feed(w.pool, w.fact, at, s.number[i])
+		}
+	}
+	l.states = l.book.States()
+}
+
+// view returns the states, which are only to be read.
+func (l *latches) view() map[string]policy.Latch {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.states
+}
