@@ -35,6 +35,8 @@ type TenantAccount struct {
 	// Running counts the tenant's Tasks that were routed and have not ended, PrincipalRunning those of the Task's own batch principal.
 	Running          int64 `json:"running"`
 	PrincipalRunning int64 `json:"principalRunning,omitempty"`
+	// Clusters counts Running by the cluster they were sent to.
+	Clusters map[string]int64 `json:"clusters,omitempty"`
 	// Admitted says that this Task is counted already: it is a repeat or a later attempt.
 	Admitted bool `json:"admitted,omitempty"`
 }

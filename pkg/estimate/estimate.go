@@ -1,86 +1,96 @@
 // Package estimate holds distributions of how long something takes, and how they add up to a completion time.
 //
-// It is core: pure arithmetic. Where the numbers come from (history, catalog, policy) is the caller's, and travels along
-// as Evidence.
+// It is core: pure arithmetic, the same on every call. Where the numbers come from (history, catalog, policy) is the caller's,
+// and travels along as Evidence.
 package estimate
 
-import (
-	"math"
-	"time"
+import "math"
 
-	"github.com/pointsman/pointsman/pkg/event"
-	"github.com/pointsman/pointsman/pkg/profile"
-	"github.com/pointsman/pointsman/pkg/signal"
-)
-
-// The levels of evidence, from the best down.
-const (
-	FromFingerprint = "fingerprint"
-	FromPrior       = "prior"
-)
-
-// Time is a log-normal distribution of a duration in milliseconds. Execution times are skewed to the right, and their
-// logarithms are close enough to normal to rank by. The zero Time is unknown.
-type Time struct {
+// Term is the distribution of one piece of a completion time, in milliseconds: a constant plus a log-normal part. Times are
+// skewed to the right, and their logarithms are close enough to normal to rank by.
+type Term struct {
+	// Shift is the constant part.
+	Shift float64
+	// Mu and Sigma are those of the logarithm of the other part; Sigma 0 means that there is none.
 	Mu, Sigma float64
-	Known     bool
-	Evidence  event.Evidence
 }
 
-const (
-	// z95 is the 95 % quantile of the standard normal.
-	z95 = 1.6448536269514722
-	// minSigma keeps a handful of equal runs from looking like certainty: a factor of 1.16 either way.
-	minSigma = 0.15
-	// priorSigma is the spread of an estimate without history: templates swing by more than this, but a wider one would
-	// make every candidate look alike.
-	priorSigma = 0.8
-	// blindSigma is the spread when not even the bytes are known.
-	blindSigma = 1.5
-)
-
-// Prior is what is assumed of a pool before there is history.
-type Prior struct {
-	Startup time.Duration
-	// BytesPerSecond is the pool's scan rate; zero means unknown.
-	BytesPerSecond int64
-}
-
-// Execution estimates the execution time on a pool: from the fingerprint's own runs there if there are enough, else from
-// the pool's start-up time and scan rate.
-func Execution(pool Prior, prof profile.Profile, found bool, bytes signal.Value, minRuns int64) Time {
-	if found && prof.Successes >= max(1, minRuns) && prof.ExecMsP50 != nil && *prof.ExecMsP50 >= 0 {
-		p50 := math.Max(*prof.ExecMsP50, 1)
-		sigma := minSigma
-		if prof.ExecMsP95 != nil && *prof.ExecMsP95 > p50 {
-			sigma = math.Max(sigma, math.Log(*prof.ExecMsP95/p50)/z95)
-		}
-		// The standard error of the median adds to the spread while the sample is small.
-		sigma = math.Sqrt(sigma*sigma + 0.5/float64(prof.Successes))
-		return Time{
-			Mu: math.Log(p50), Sigma: sigma, Known: true,
-			Evidence: event.Evidence{Level: FromFingerprint, N: prof.Successes, Window: prof.Window},
-		}
+// Constant is a duration that is known exactly. Negative and unreal numbers are none at all.
+func Constant(ms float64) Term {
+	if !(ms > 0) || math.IsInf(ms, 1) {
+		return Term{}
 	}
-	start := float64(pool.Startup.Milliseconds())
-	n, ok := bytes.Last()
-	if !ok || pool.BytesPerSecond == 0 {
-		return Time{Mu: math.Log(math.Max(start+1000, 1)), Sigma: blindSigma, Known: true, Evidence: event.Evidence{Level: FromPrior}}
-	}
-	ms := math.Max(start+n/float64(pool.BytesPerSecond)*1000, 1)
-	return Time{Mu: math.Log(ms), Sigma: priorSigma, Known: true, Evidence: event.Evidence{Level: FromPrior}}
+	return Term{Shift: ms}
 }
 
-// Mean is the expected duration in milliseconds, exp(mu + sigma^2/2). Routing on the mean beats routing on the median.
-func (t Time) Mean() float64 { return math.Exp(t.Mu + t.Sigma*t.Sigma/2) }
+// Around is a duration that is expected to be ms, within a spread of sigma in its logarithm.
+func Around(ms, sigma float64) Term {
+	if !(ms > 0) || math.IsInf(ms, 1) || sigma <= 0 {
+		return Constant(ms)
+	}
+	return Term{Mu: math.Log(ms) - sigma*sigma/2, Sigma: sigma}
+}
 
-// Quantile of the standard normal value z, e.g. 1.645 for the 95 % quantile.
-func (t Time) Quantile(z float64) float64 { return math.Exp(t.Mu + z*t.Sigma) }
+// Random reports whether there is anything uncertain about it.
+func (t Term) Random() bool { return t.Sigma > 0 }
+
+// Mean is the expected duration. Routing on the mean beats routing on the median.
+func (t Term) Mean() float64 {
+	if t.Sigma <= 0 {
+		return t.Shift
+	}
+	return t.Shift + math.Exp(t.Mu+t.Sigma*t.Sigma/2)
+}
 
 // Within is the probability that the duration is at most ms.
-func (t Time) Within(ms float64) float64 {
-	if ms <= 0 {
+func (t Term) Within(ms float64) float64 {
+	rest := ms - t.Shift
+	switch {
+	case t.Sigma <= 0:
+		if rest >= 0 {
+			return 1
+		}
 		return 0
+	case rest <= 0:
+		return 0
+	default:
+		return normal((math.Log(rest) - t.Mu) / t.Sigma)
 	}
-	return 0.5 * math.Erfc(-(math.Log(ms)-t.Mu)/(t.Sigma*math.Sqrt2))
+}
+
+// Quantile is the duration that is not exceeded with the probability of the standard normal value z, e.g. 1.645 for 95 %.
+func (t Term) Quantile(z float64) float64 {
+	if t.Sigma <= 0 {
+		return t.Shift
+	}
+	return t.Shift + math.Exp(t.Mu+z*t.Sigma)
+}
+
+// moments are the mean and variance of the uncertain part.
+func (t Term) moments() (mean, variance float64) {
+	if t.Sigma <= 0 {
+		return 0, 0
+	}
+	s2 := t.Sigma * t.Sigma
+	mean = math.Exp(t.Mu + s2/2)
+	return mean, mean * mean * math.Expm1(s2)
+}
+
+// plus is the distribution of the sum of two independent Terms. Two constants, or a constant and anything, add up exactly. Two
+// log-normal parts are one with the mean and the variance of their sum (L. F. Fenton, 1960).
+func (t Term) plus(u Term) Term {
+	out := Term{Shift: t.Shift + u.Shift}
+	switch {
+	case t.Sigma <= 0:
+		out.Mu, out.Sigma = u.Mu, u.Sigma
+	case u.Sigma <= 0:
+		out.Mu, out.Sigma = t.Mu, t.Sigma
+	default:
+		m1, v1 := t.moments()
+		m2, v2 := u.moments()
+		m, v := m1+m2, v1+v2
+		s2 := math.Log1p(v / (m * m))
+		out.Mu, out.Sigma = math.Log(m)-s2/2, math.Sqrt(s2)
+	}
+	return out
 }

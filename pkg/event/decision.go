@@ -34,15 +34,41 @@ type Filtered struct {
 
 // Factor is one ordered factor of the ranking, as it came out for a candidate.
 type Factor struct {
-	Name  string       `json:"name"`
-	Value signal.Value `json:"value"`
+	Name string `json:"name"`
+	// Value is what was compared; it is left out where the candidate's estimate has it: slaProbability is pHit, completion is
+	// totalMs, cost is cost.
+	Value signal.Value `json:"value,omitzero"`
 	// Band is the class the value falls into; candidates of one band are equal in this factor, lower is better.
 	Band int `json:"band"`
 }
 
+// Loss is the factor that decided against a candidate.
+type Loss struct {
+	// Code is the factor's reason.
+	Code string `json:"code"`
+	// Gap is how far the candidate's value lies from the winner's, in the factor's own unit; absent where it has none.
+	Gap signal.Value `json:"gap,omitzero"`
+	// Flip is the smallest change that would have put it level with the winner in this factor; absent where none does.
+	Flip *Flip `json:"flip,omitempty"`
+}
+
+// Flip is one change of what a decision depended on.
+type Flip struct {
+	// What is to change: queueMs, slaMs, runMs, successRate, costPerSecond, load, engineHint, healthy.
+	What string `json:"what"`
+	// To is the value at which the candidate draws level.
+	To signal.Value `json:"to,omitzero"`
+}
+
+// Exploration says that a target was chosen by lot, and not by its rank.
+type Exploration struct {
+	// ExtraMs is how much longer it is expected to run than the ranking's first, 0 when it is not longer.
+	ExtraMs float64 `json:"extraMs"`
+}
+
 // Evidence is where an estimate came from and how much there was to go on.
 type Evidence struct {
-	// Level is the rung of the ladder: fingerprint, engine, prior.
+	// Level is the rung of the ladder: bucket, fingerprint, engine, prior.
 	Level string `json:"level"`
 	// N is the sample size; 0 with level prior means "no history".
 	N      int64  `json:"n"`
@@ -54,6 +80,8 @@ type CandidateEstimate struct {
 	QueueMs   signal.Value `json:"queueMs"`
 	AcquireMs signal.Value `json:"acquireMs"`
 	ExecMs    signal.Value `json:"execMs"`
+	// DeliverMs is left out where delivery is part of the execution.
+	DeliverMs signal.Value `json:"deliverMs,omitzero"`
 	TotalMs   signal.Value `json:"totalMs"`
 	// PHit is the probability that the result is delivered within the SLA.
 	PHit     signal.Value `json:"pHit"`
@@ -64,13 +92,14 @@ type CandidateEstimate struct {
 // Candidate is one target that was looked at, with the filter that removed it or the factors that ranked it.
 type Candidate struct {
 	Target
-	// Rank is 1 for the winner, 0 for a candidate that a filter removed.
+	// Rank is the candidate's place in the ranking, from 1; 0 for one that a filter removed. The target is the first, unless
+	// the decision explores.
 	Rank     int                `json:"rank"`
 	Filtered *Filtered          `json:"filtered,omitempty"`
 	Estimate *CandidateEstimate `json:"estimate,omitempty"`
 	Factors  []Factor           `json:"factors,omitempty"`
 	// LostBy is the factor that decided against this candidate, with the gap and the smallest change that flips it.
-	LostBy *Reason `json:"lostBy,omitempty"`
+	LostBy *Loss `json:"lostBy,omitempty"`
 	// Propensity is the probability with which this candidate was going to be chosen.
 	Propensity float64 `json:"propensity"`
 }
@@ -108,6 +137,8 @@ type RouteDecision struct {
 	Verdict    string      `json:"verdict,omitempty"`
 	PolicyHash string      `json:"policyHash,omitempty"`
 	Candidates []Candidate `json:"candidates,omitempty"`
+	// Exploration is set when the target was chosen by lot.
+	Exploration *Exploration `json:"exploration,omitempty"`
 	// Fallbacks are pre-approved for instant failover, best first.
 	Fallbacks []Target `json:"fallbacks,omitempty"`
 	// Excluded are targets that failed before in this Task.

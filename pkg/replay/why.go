@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/route"
 )
 
 // Why says in sentences what made the two decisions of a case differ: the rule, the filter or the factor, and what the case says
@@ -63,7 +64,7 @@ func sayCandidate(say func(string, ...any), winner event.Target, other event.Rou
 	case c.Filtered != nil:
 		say("%s %s removed by a filter %s: %s [%s].", winner.Cluster, was, when, stop(c.Filtered.Text), c.Filtered.Code)
 	case c.LostBy != nil:
-		say("%s %s behind %s %s: %s [%s].", winner.Cluster, was, other.Cluster, when, stop(c.LostBy.Text), c.LostBy.Code)
+		say("%s %s behind %s %s: %s [%s].", winner.Cluster, was, other.Cluster, when, stop(route.LossText(&other, &c)), c.LostBy.Code)
 	}
 }
 

@@ -2,6 +2,7 @@ package route
 
 import (
 	"cmp"
+	"math"
 	"strconv"
 	"strings"
 
@@ -13,10 +14,15 @@ import (
 	"github.com/pointsman/pointsman/pkg/signal"
 )
 
-// Decide returns where the attempt goes and why. The steps, in this order: deadline, session budget, rules, verdict, hard
-// filters, completion estimate, ranking.
+// Decide returns where the attempt goes and why. The steps, in this order: deadline, validity, admission, verdict, rules, hard
+// filters, completion estimate, ranking, exploration.
 func Decide(in Input) event.RouteDecision {
 	in.Policy = in.Policy.For(in.Task.Tenant)
+	return decide(in)
+}
+
+// decide decides by the policy that the Task's tenant has.
+func decide(in Input) event.RouteDecision {
 	d := event.RouteDecision{
 		DecisionID: query.AttemptID(in.Task.ID, in.Attempt), TaskID: in.Task.ID, Attempt: in.Attempt,
 		Task: stamped(&in), TaskDigest: cmp.Or(in.TaskDigest, in.Task.Digest()), DecidedAt: in.Now.UTC(), Deadline: in.deadline(),
@@ -31,9 +37,7 @@ func Decide(in Input) event.RouteDecision {
 		return reject(d, NewReason(InvalidTask, "message", "there is no SQL to run: an intent alone needs a planner that turns it into SQL first; send `sql`"), nil)
 	}
 	if reason, refusal := admission(&in, d.Tables); refusal != nil {
-		d.Reasons = []event.Reason{reason}
-		d.Kind, d.Rejection = event.Reject, refusal
-		return d
+		return reject(d, reason, refusal)
 	}
 	verdict, _, _ := classify.Classify(features(&in), in.Policy.Thresholds)
 	d.Verdict = string(verdict)
@@ -55,42 +59,91 @@ func Decide(in Input) event.RouteDecision {
 			d.Reasons = append(d.Reasons, NewReason(RuleMatched, "rule", rule.Name, "reason", text))
 		}
 	}
-	cands := candidates(&in, rule)
 	if in.Attempt > 1 {
 		d.Reasons = append(d.Reasons, rerouted(&in))
 	}
-	return choose(&in, d, rule, cands)
+	s := newScene(&in)
+	s.filter()
+	s.applyRule(&rule)
+	return s.choose(d, rule)
 }
 
 // choose ranks what passed the filters and fills the decision.
-func choose(in *Input, d event.RouteDecision, rule policy.Rule, cands []*candidate) event.RouteDecision {
-	ranked := rank(in, cands)
-	for _, c := range cands {
-		d.Candidates = append(d.Candidates, c.Candidate)
+func (s *scene) choose(d event.RouteDecision, rule policy.Rule) event.RouteDecision {
+	in := s.in
+	ranked := s.passed(func(c *candidate) bool { return c.Filtered == nil })
+	waits := false
+	if len(ranked) == 0 && in.Policy.Defaults.NoCandidate == policy.WaitForPool {
+		ranked = s.passed(func(c *candidate) bool {
+			return c.mayWait && (rule.Action != policy.ToPool || !rule.Strict || c.Cluster == rule.Pool)
+		})
+		waits = len(ranked) > 0
 	}
-	d.Signals = used(in, cands)
+	d.Signals = s.used()
 	if len(ranked) == 0 {
-		code, args := NoCandidate, []string{"why", whyNone(cands)}
+		code, args := NoCandidate, []string{"why", s.whyNone()}
 		if rule.Strict {
 			code, args = NoCandidateFor, append(args, "rule", rule.Name, "cluster", rule.Pool)
 		}
-		return reject(d, NewReason(code, args...), cands)
+		d.Candidates = s.candidates()
+		return s.advise(reject(d, NewReason(code, args...), nil))
 	}
-	winner := ranked[0]
-	d.Kind, d.Target = event.Route, winner.Target
-	d.Reasons = append(d.Reasons, winnerReasons(in, rule, cands, ranked)...)
+	s.rank(ranked)
+	best, chosen := ranked[0], ranked[0]
+	switch {
+	case waits:
+		best.Propensity = 1
+		d.Reasons = append(d.Reasons, NewReason(WaitsThere, "cluster", best.Cluster, "why", best.Filtered.Text))
+	default:
+		chosen = s.explore(ranked, rule.Action == policy.ToPool && best.Cluster == rule.Pool)
+	}
+	d.Candidates = s.candidates()
+	d.Kind, d.Target = event.Route, chosen.Target
+	d.Exploration = s.exploration(best, chosen)
+	d.Reasons = s.winnerReasons(d.Reasons, rule, ranked, chosen)
 	if in.Shape.ReadOnly {
-		for _, c := range ranked[1:] {
-			d.Fallbacks = append(d.Fallbacks, c.Target)
-		}
-		// A pool that another rule's choice keeps out may still catch a read that fails; what a real filter removed may not.
-		for _, c := range cands {
-			if c.Filtered != nil && c.Filtered.Code == string(NotTheRulesPool) && rule.Allows(c.Cluster) {
-				d.Fallbacks = append(d.Fallbacks, c.Target)
-			}
-		}
+		d.Fallbacks = s.fallbacks(rule, ranked, chosen)
 	}
 	return d
+}
+
+// passed are the candidates that something holds of.
+func (s *scene) passed(holds func(c *candidate) bool) []*candidate {
+	out := make([]*candidate, 0, len(s.cands))
+	for i := range s.cands {
+		if holds(&s.cands[i]) {
+			out = append(out, &s.cands[i])
+		}
+	}
+	return out
+}
+
+func (s *scene) candidates() []event.Candidate {
+	out := make([]event.Candidate, len(s.cands))
+	for i := range s.cands {
+		out[i] = s.cands[i].Candidate
+	}
+	return out
+}
+
+// fallbacks are the other candidates, best first. A pool that another rule's choice keeps out may still catch a read that fails;
+// what a real filter removed may not.
+func (s *scene) fallbacks(rule policy.Rule, ranked []*candidate, chosen *candidate) []event.Target {
+	out := make([]event.Target, 0, len(s.cands))
+	for _, c := range ranked {
+		if c != chosen {
+			out = append(out, c.Target)
+		}
+	}
+	for i := range s.cands {
+		if c := &s.cands[i]; c.Filtered != nil && c.Filtered.Code == string(NotTheRulesPool) && rule.Allows(c.Cluster) {
+			out = append(out, c.Target)
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
 }
 
 func stamped(in *Input) *query.Task {
@@ -106,17 +159,39 @@ func stamped(in *Input) *query.Task {
 	return &t
 }
 
-func reject(d event.RouteDecision, r event.Reason, cands []*candidate) event.RouteDecision {
+func reject(d event.RouteDecision, r event.Reason, rejection *event.Rejection) event.RouteDecision {
 	d.Kind = event.Reject
 	d.Reasons = append(d.Reasons, r)
-	d.Rejection = &event.Rejection{Code: r.Code, Message: r.Text, Estimate: d.Estimates}
-	for _, c := range cands {
-		if c.Filtered != nil && c.Filtered.WaitHelps {
-			wait := int64(5)
-			d.Rejection.RetryAfterSeconds = &wait
-			d.Rejection.Suggestion = "Try again in a few seconds: " + c.Cluster + " " + c.Filtered.Text + "."
-			break
+	if d.Rejection = rejection; rejection == nil {
+		d.Rejection = &event.Rejection{Code: r.Code, Message: r.Text, Estimate: d.Estimates}
+	}
+	return d
+}
+
+// retryAfter is how long who finds no candidate is told to wait when nothing says how long it takes.
+const retryAfter = 5
+
+// advise adds when to try again, if waiting helps anywhere: after the shortest of the waits that are known.
+func (s *scene) advise(d event.RouteDecision) event.RouteDecision {
+	var first *candidate
+	least := 0.0
+	for i := range s.cands {
+		c := &s.cands[i]
+		if c.Filtered == nil || !c.Filtered.WaitHelps {
+			continue
 		}
+		after := float64(retryAfter)
+		if wait, ok := c.parts.queue.Get(); ok && c.Filtered.Code == string(QueueWaitOverLimit) {
+			after = math.Max(1, math.Ceil((wait-float64(c.pool.MaxQueueWait.Milliseconds()))/1000))
+		}
+		if first == nil || after < least {
+			first, least = c, after
+		}
+	}
+	if first != nil {
+		wait := int64(least)
+		d.Rejection.RetryAfterSeconds = &wait
+		d.Rejection.Suggestion = "Try again in " + integer(wait) + " s: " + first.Cluster + " " + first.Filtered.Text + "."
 	}
 	return d
 }
@@ -132,32 +207,55 @@ func rerouted(in *Input) event.Reason {
 	return NewReason(ReroutedAfter, "attempt", strconv.Itoa(in.Attempt), "failed", failed)
 }
 
-func whyNone(cands []*candidate) string {
-	if len(cands) == 0 {
+func (s *scene) whyNone() string {
+	if len(s.cands) == 0 {
 		return "the policy has no pool"
 	}
-	parts := make([]string, 0, len(cands))
-	for _, c := range cands {
-		if c.Filtered != nil {
-			parts = append(parts, c.Cluster+" "+c.Filtered.Text)
+	parts := make([]string, 0, len(s.cands))
+	for i := range s.cands {
+		if c := &s.cands[i]; c.Filtered != nil {
+			parts = append(parts, c.name()+" "+c.Filtered.Text)
 		}
 	}
 	return strings.Join(parts, "; ")
 }
 
+// name is what people call the candidate: the cluster, and its queue where it has several.
+func (c *candidate) name() string {
+	if c.pool.SignalKey != "" {
+		return c.pool.SignalKey
+	}
+	return c.Cluster
+}
+
+// looked are the facts that a decision looks at, besides those that only people do.
+var looked = [...]signal.Name{
+	signal.Ready, signal.Healthy, signal.Running, signal.Queued, signal.Slots, signal.EstWaitMs, signal.DonePerSecond, signal.WakeMs,
+	signal.SlowDown, signal.LagMs, signal.AppliedTS,
+}
+
 // used returns the signals of the clusters that were looked at, as they counted.
-func used(in *Input, cands []*candidate) signal.Snapshot {
-	out := signal.Snapshot{}
-	for _, c := range cands {
-		values, ok := in.Signals[c.Cluster]
-		if !ok {
-			continue
+func (s *scene) used() signal.Snapshot {
+	out := make(signal.Snapshot, len(s.cands))
+	for i := range s.cands {
+		c := &s.cands[i]
+		s.take(out, c.Cluster, c.own)
+		if c.lane != nil {
+			s.take(out, c.pool.SignalKey, c.lane)
 		}
-		aged := make(map[signal.Name]signal.Value, len(values))
-		for name, v := range values {
-			aged[name] = v.Aged(in.Now, in.Policy.Defaults.SignalMaxAge)
-		}
-		out[c.Cluster] = aged
 	}
 	return out
+}
+
+func (s *scene) take(out signal.Snapshot, key string, values map[signal.Name]signal.Value) {
+	if _, have := out[key]; have || len(values) == 0 {
+		return
+	}
+	taken := make(map[signal.Name]signal.Value, len(looked))
+	for _, name := range looked {
+		if v, ok := values[name]; ok {
+			taken[name] = v.Aged(s.in.Now, s.in.Policy.Defaults.SignalMaxAge)
+		}
+	}
+	out[key] = taken
 }

@@ -17,8 +17,13 @@ import (
 	"github.com/pointsman/pointsman/pkg/signal"
 )
 
-// ScanBytes is the name of the estimate of bytes to scan.
-const ScanBytes = "scanBytes"
+// The names of estimates.
+const (
+	// ScanBytes are the bytes to scan.
+	ScanBytes = "scanBytes"
+	// MemoryBytes is the memory that the query needs.
+	MemoryBytes = "memoryBytes"
+)
 
 // Input is everything a decision depends on.
 type Input struct {
@@ -53,7 +58,7 @@ type Input struct {
 	// PolicyHash names the policy in JSON; Decide looks at Policy alone.
 	PolicyHash string    `json:"policyHash,omitempty"`
 	Now        time.Time `json:"now"`
-	// Seed is for seeded choices, derived from the Task's id. No step draws from it yet: every choice is by rank.
+	// Seed is what exploration draws from, derived from the Task's id.
 	Seed uint64 `json:"seed"`
 
 	Extra query.Extra `json:"-"`

@@ -111,7 +111,7 @@ func TestEveryReasonHasATemplateAndFillsIt(t *testing.T) {
 				all = append(all, c.Filtered.Reason)
 			}
 			if c.LostBy != nil {
-				all = append(all, *c.LostBy)
+				all = append(all, event.Reason{Code: c.LostBy.Code, Text: route.LossText(&d, &c)})
 			}
 		}
 		for _, r := range all {

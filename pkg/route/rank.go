@@ -2,10 +2,8 @@ package route
 
 import (
 	"cmp"
-	"hash/fnv"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/pointsman/pointsman/pkg/event"
@@ -17,8 +15,9 @@ import (
 type factor struct {
 	name string
 	code Code
-	// bands gives each candidate its value and band; lower bands are better. What it leaves in out is no value and band 0.
-	bands func(in *Input, cands []*candidate, out []banded)
+	// bands gives each candidate its value and band; lower bands are better. What it leaves in out is no value and band 0. It
+	// reports whether the factor says anything at all of these candidates.
+	bands func(s *scene, cands []*candidate, out []banded) bool
 }
 
 type banded struct {
@@ -26,221 +25,208 @@ type banded struct {
 	band  int
 }
 
+// The places of the factors that others refer to.
+const (
+	bySLA = iota
+	byCompletion
+	byHint
+	byCost
+	byLoad
+	byAffinity
+	numFactors
+)
+
 // factors are compared in this order; the first that differs decides.
-var factors = []factor{
-	{"slaProbability", SLAProbability, slaBands},
-	{"completion", ShorterCompletion, completionBands},
-	{"hint", EngineHintFollowed, hintBands},
-	{"cost", LowerCost, costBands},
-	{"load", LowerLoad, loadBands},
-	{"affinity", Affinity, affinityBands},
+var factors = [numFactors]factor{
+	bySLA:        {"slaProbability", SLAProbability, slaBands},
+	byCompletion: {"completion", ShorterCompletion, completionBands},
+	byHint:       {"hint", EngineHintFollowed, hintBands},
+	byCost:       {"cost", LowerCost, costBands},
+	byLoad:       {"load", LowerLoad, loadBands},
+	byAffinity:   {"affinity", Affinity, affinityBands},
 }
 
-// rank estimates and orders the candidates that passed the filters, best first, and fills their ranks, factors and what
-// each lost by.
-func rank(in *Input, all []*candidate) []*candidate {
-	cands := make([]*candidate, 0, len(all))
-	for _, c := range all {
-		if c.Filtered == nil {
-			complete(in, c)
-			cands = append(cands, c)
-		}
-	}
-	if len(cands) == 0 {
-		return nil
-	}
+// rank estimates and orders candidates, best first, and fills their ranks, factors and what each lost by.
+func (s *scene) rank(cands []*candidate) {
 	for _, c := range cands {
-		c.bands, c.Factors = make([]int, 0, len(factors)), make([]event.Factor, 0, len(factors))
+		s.complete(c)
 	}
 	out := make([]banded, len(cands))
-	for _, f := range factors {
+	said := make([]event.Factor, 0, len(cands)*numFactors)
+	for at := range factors {
+		f := &factors[at]
 		clear(out)
-		f.bands(in, cands, out)
+		says := f.bands(s, cands, out)
 		for i, b := range out {
-			cands[i].bands = append(cands[i].bands, b.band)
-			cands[i].Factors = append(cands[i].Factors, event.Factor{Name: f.name, Value: b.value, Band: b.band})
+			cands[i].bands[at] = b.band
+		}
+		if !says {
+			continue
+		}
+		// The factors of all candidates are one block of memory, by candidate.
+		for i, c := range cands {
+			if c.Factors == nil {
+				n := i * numFactors
+				c.Factors = said[n : n : n+numFactors]
+			}
+			c.Factors = append(c.Factors, event.Factor{Name: f.name, Value: out[i].value, Band: out[i].band})
 		}
 	}
-	slices.SortStableFunc(cands, func(a, b *candidate) int {
-		return cmp.Or(slices.Compare(a.bands, b.bands), cmp.Compare(a.Cluster, b.Cluster))
+	slices.SortFunc(cands, func(a, b *candidate) int {
+		return cmp.Or(slices.Compare(a.bands[:], b.bands[:]), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Resource, b.Resource))
 	})
 	for i, c := range cands {
 		c.Rank = i + 1
 		if i > 0 {
-			r := lostBy(in, cands[0], c)
-			c.LostBy = &r
+			s.lose(cands[0], c)
 		}
 	}
-	cands[0].Propensity = 1
-	return cands
 }
 
-// slaBands: 0 good enough, then ever worse. The target is the policy's.
-func slaBands(in *Input, cands []*candidate, out []banded) {
+// shares are the parts of the SLA target below which a candidate falls into the next band.
+var shares = [...]float64{1, 0.75, 0.4, 0.1}
+
+// lost is the band from which the SLA is as good as lost.
+const lost = 3
+
+// slaBands: 0 good enough, then ever worse. The target is the policy's. A candidate whose queue or health nobody sees is never good
+// enough, whatever would follow from an empty queue.
+func slaBands(s *scene, cands []*candidate, out []banded) bool {
 	for i, c := range cands {
-		out[i] = banded{value(c.parts.pHit, signal.Probability), slaBand(in, c.parts.pHit)}
-		if !c.parts.waitKnown && out[i].band == 0 {
-			out[i].band = 1 // a queue that nobody sees is not an empty one
+		out[i].band = slaBand(s, c)
+		if !c.sure() {
+			out[i].band = max(out[i].band, 1)
 		}
 	}
+	return true
 }
 
-func slaBand(in *Input, pHit float64) int {
+func slaBand(s *scene, c *candidate) int {
 	band := 0
-	for _, share := range []float64{1, 0.75, 0.4, 0.1} {
-		if pHit < share*in.Policy.Thresholds.SLATarget {
-			band++
-		}
+	for band < len(shares) && c.parts.pHit < s.needed(band) {
+		band++
 	}
 	return band
 }
 
+// needed is the probability that the band asks for.
+func (s *scene) needed(band int) float64 {
+	if band >= len(shares) {
+		return 0
+	}
+	return shares[band] * s.in.Policy.Thresholds.SLATarget
+}
+
+// sure reports whether the candidate's queue and health are known.
+func (c *candidate) sure() bool { return c.parts.waitKnown && c.seen }
+
 // completionBands count only where the SLA is as good as lost: then the sooner the better, in steps of a factor of 1.5.
-func completionBands(_ *Input, cands []*candidate, out []banded) {
-	logBands(cands, out, 1.5, signal.Millis, func(c *candidate) (float64, bool) {
-		return c.parts.total, c.bands[0] >= 3
-	})
+func completionBands(s *scene, cands []*candidate, out []banded) bool {
+	return logBands(cands, out, &s.totals, func(c *candidate) (float64, bool) { return c.parts.total, c.bands[bySLA] >= lost })
 }
 
 // hintBands prefer what the request asks for, by cluster or by engine, where the SLA leaves the choice.
-func hintBands(in *Input, cands []*candidate, out []banded) {
-	if in.Task.EngineHint == "" {
-		return
+func hintBands(s *scene, cands []*candidate, out []banded) bool {
+	hint := s.in.Task.EngineHint
+	if hint == "" {
+		return false
 	}
 	for i, c := range cands {
-		asked := c.Cluster == in.Task.EngineHint || c.Engine == in.Task.EngineHint
+		asked := c.Cluster == hint || c.Engine == hint
 		out[i].value = signal.OfFlag(asked, "", time.Time{})
 		if !asked {
 			out[i].band = 1
 		}
 	}
+	return true
 }
 
 // costBands are steps of a quarter.
-func costBands(_ *Input, cands []*candidate, out []banded) {
-	logBands(cands, out, 1.25, "", func(c *candidate) (float64, bool) { return c.parts.cost, true })
+func costBands(s *scene, cands []*candidate, out []banded) bool {
+	return logBands(cands, out, &s.costs, func(c *candidate) (float64, bool) { return c.parts.cost, true })
 }
 
-// logBands bands by the logarithm of the ratio to the smallest value. Candidates that do not count are in band 0.
-func logBands(cands []*candidate, out []banded, step float64, unit signal.Unit, of func(*candidate) (float64, bool)) {
-	least := math.Inf(1)
+// scale is what values are banded by: the logarithm of their ratio to the least of them, in steps.
+type scale struct {
+	step, least float64
+	// none says that some candidate has nothing of it at all, which no ratio could say: band 0 is its own then.
+	none bool
+}
+
+func (s *scale) band(v float64) int {
+	if v <= 0 {
+		return 0
+	}
+	band := int(math.Round(math.Log(v/s.least) / math.Log(s.step)))
+	if s.none {
+		band++
+	}
+	return band
+}
+
+// edge is a value that is just in the band still.
+func (s *scale) edge(band int) float64 {
+	if s.none {
+		band--
+	}
+	if band < 0 {
+		return 0
+	}
+	return s.least * math.Pow(s.step, float64(band)+0.5) * (1 - 1e-5)
+}
+
+// logBands bands by a scale. Candidates that do not count are in band 0.
+func logBands(cands []*candidate, out []banded, sc *scale, of func(*candidate) (float64, bool)) (says bool) {
+	sc.least, sc.none = math.Inf(1), false
 	for _, c := range cands {
-		if v, ok := of(c); ok {
-			least = math.Min(least, v)
+		if v, ok := of(c); ok && v > 0 {
+			sc.least = math.Min(sc.least, v)
+		} else if ok {
+			sc.none = true
 		}
 	}
 	for i, c := range cands {
-		v, ok := of(c)
-		out[i].value = value(v, unit)
-		if ok && least > 0 {
-			out[i].band = int(math.Round(math.Log(v/least) / math.Log(step)))
+		if v, ok := of(c); ok {
+			out[i].band, says = sc.band(v), true
 		}
 	}
+	return says
 }
 
 // loadBands are tenths of the slots. If any candidate's load is unknown the factor says nothing: a missing signal must
 // look neither idle nor full.
-func loadBands(in *Input, cands []*candidate, out []banded) {
+func loadBands(_ *scene, cands []*candidate, out []banded) bool {
 	for i, c := range cands {
-		running, ok1 := in.signal(c.Cluster, signal.Running).Get()
-		queued, ok2 := in.signal(c.Cluster, signal.Queued).Get()
-		slots, ok3 := in.signal(c.Cluster, signal.Slots).Get()
-		if !ok1 || !ok2 || !ok3 || slots <= 0 {
+		if !c.parts.loadKnown {
 			clear(out)
-			return
+			return false
 		}
-		load := (running + queued + float64(in.Inflight[c.Cluster])) / slots
-		out[i] = banded{value(load, ""), int(load * 10)}
+		out[i] = banded{value(c.parts.load), int(math.Floor(round(c.parts.load)*10 + 1e-9))}
 	}
+	return true
 }
 
 // affinityBands keep a fingerprint on one cluster by rendezvous hashing (Thaler and Ravishankar, 1998), so that caches
 // stay warm and a cluster that comes or goes moves only its own share.
-func affinityBands(in *Input, cands []*candidate, out []banded) {
-	hashes := make([]uint64, len(cands))
+func affinityBands(s *scene, cands []*candidate, out []banded) bool {
+	order := make([]int, len(cands))
 	for i, c := range cands {
-		h := fnv.New64a()
-		_, _ = h.Write([]byte(in.Fingerprint + "\x00" + c.Target.String()))
-		hashes[i] = h.Sum64()
+		c.hash, order[i] = affinity(s.in.Fingerprint, &c.Target), i
 	}
-	for i := range cands {
-		for j := range cands {
-			if hashes[j] > hashes[i] {
-				out[i].band++
-			}
-		}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(cands[b].hash, cands[a].hash) })
+	for band, i := range order {
+		out[i].band = band
 	}
+	return true
 }
 
-// lostBy says which factor decided between the winner and a loser, how far apart they were, and the smallest change that
-// would have flipped it.
-func lostBy(in *Input, winner, loser *candidate) event.Reason {
-	for i, f := range factors {
-		if winner.bands[i] == loser.bands[i] {
-			continue
+// affinity is the 64-bit FNV-1a hash of a fingerprint and a target.
+func affinity(fingerprint string, t *event.Target) uint64 {
+	h := uint64(14695981039346656037)
+	for _, part := range [...]string{fingerprint, "\x00", t.Engine, "/", t.Cluster, "/", t.Queue, "/", t.Resource} {
+		for i := range len(part) {
+			h = (h ^ uint64(part[i])) * 1099511628211
 		}
-		r := factorReason(in, f.code, winner, loser)
-		if flip := flip(in, f.code, winner, loser); flip != "" {
-			r.Args["flip"] = flip
-			r.Text += "; " + flip
-		}
-		return r
 	}
-	return NewReason(Affinity, "other", loser.Cluster)
+	return h
 }
-
-func factorReason(in *Input, code Code, winner, loser *candidate) event.Reason {
-	w, l := winner.parts, loser.parts
-	switch code {
-	case SLAProbability:
-		return NewReason(code, "slaMs", strconv.FormatInt(in.sla().Milliseconds(), 10), "percent", percent(w.pHit),
-			"other", loser.Cluster, "otherPercent", percent(l.pHit))
-	case ShorterCompletion:
-		return NewReason(code, "totalMs", ms(w.total), "other", loser.Cluster, "otherTotalMs", ms(l.total))
-	case LowerCost:
-		return NewReason(code, "cost", decimal(w.cost), "other", loser.Cluster, "otherCost", decimal(l.cost))
-	case EngineHintFollowed:
-		return NewReason(code, "hint", in.Task.EngineHint)
-	default:
-		return NewReason(code, "other", loser.Cluster)
-	}
-}
-
-// flip is the smallest single change of the loser that would have put it level with the winner in the deciding factor.
-func flip(in *Input, code Code, winner, loser *candidate) string {
-	if code == SLAProbability {
-		if loser.parts.pHitNoWait > loser.parts.pHit && loser.parts.pHitNoWait >= in.Policy.Thresholds.SLATarget {
-			return loser.Cluster + " would do with a queue below " + ms(waitAllowed(in, loser)) + " ms"
-		}
-		if successRate(in, loser) < in.Policy.Thresholds.SLATarget {
-			return "" // its failures decide, and no other SLA would help
-		}
-		need := loser.parts.wait + loser.parts.acquire + loser.parts.exec.Quantile(z90)
-		return loser.Cluster + " would do with an SLA of " + ms(need+float64(in.sla().Milliseconds())-in.slaLeftMs()) + " ms"
-	}
-	if code == LowerCost && loser.parts.cost > 0 {
-		return loser.Cluster + " would do at " + decimal(winner.parts.cost/loser.parts.cost*loser.pool.CostPerSecond) + " a second"
-	}
-	return ""
-}
-
-// z90 is the 90 % quantile of the standard normal.
-const z90 = 1.2815515655446004
-
-// waitAllowed is the longest wait with which the candidate still reaches the SLA target, found by bisection.
-func waitAllowed(in *Input, c *candidate) float64 {
-	low, high := 0.0, c.parts.wait
-	for range 40 {
-		mid := (low + high) / 2
-		if c.parts.exec.Within(in.slaLeftMs()-c.parts.acquire-mid)*successRate(in, c) >= in.Policy.Thresholds.SLATarget {
-			low = mid
-		} else {
-			high = mid
-		}
-	}
-	return low
-}
-
-func percent(p float64) string { return strconv.FormatFloat(math.Round(p*1000)/10, 'f', -1, 64) }
-
-func decimal(v float64) string { return strconv.FormatFloat(round(v), 'f', -1, 64) }

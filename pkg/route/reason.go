@@ -28,19 +28,36 @@ const (
 	WakesPool          Code = "wakes_pool"
 	RulePoolNotUsable  Code = "rule_pool_not_usable"
 	EngineHintFollowed Code = "engine_hint_followed"
+	WaitsThere         Code = "waits_there"
+	Explored           Code = "explored"
+	ScanBelowThreshold Code = "scan_size_below_threshold"
+	HitRateHigh        Code = "historical_sla_hit_rate_high"
+	ClusterHealthy     Code = "cluster_healthy"
+	HintNotFollowed    Code = "engine_hint_not_followed"
 
 	// Why a candidate was removed.
-	FailedBefore        Code = "failed_before"
-	TenantNotPermitted  Code = "tenant_not_permitted"
-	DatasetNotReachable Code = "dataset_not_reachable"
-	DialectNotSupported Code = "dialect_not_supported"
-	PoolReadOnly        Code = "pool_read_only"
-	ClusterUnhealthy    Code = "cluster_unhealthy"
-	ClusterNotReady     Code = "cluster_not_ready"
-	ScanOverLimit       Code = "scan_over_limit"
-	MemoryOverLimit     Code = "memory_over_limit"
-	QueueWaitOverLimit  Code = "queue_wait_over_limit"
-	NotTheRulesPool     Code = "not_the_rules_pool"
+	FailedBefore           Code = "failed_before"
+	TenantNotPermitted     Code = "tenant_not_permitted"
+	QueueNotPermitted      Code = "queue_not_permitted"
+	DatasetNotReachable    Code = "dataset_not_reachable"
+	CatalogNotReachable    Code = "catalog_not_reachable"
+	DialectNotSupported    Code = "dialect_not_supported"
+	FunctionNotSupported   Code = "function_not_supported"
+	FeatureNotSupported    Code = "feature_not_supported"
+	PoolReadOnly           Code = "pool_read_only"
+	ScanOverLimit          Code = "scan_over_limit"
+	MemoryOverLimit        Code = "memory_over_limit"
+	ReplicaNotCurrent      Code = "replica_not_current"
+	ReplicaLags            Code = "replica_lags"
+	CommitNotApplied       Code = "commit_not_applied"
+	CommitNotNamed         Code = "commit_not_named"
+	LagUnknown             Code = "replica_lag_unknown"
+	ClusterUnhealthy       Code = "cluster_unhealthy"
+	ClusterNotReady        Code = "cluster_not_ready"
+	WakesTooLate           Code = "wakes_too_late"
+	TenantConcurrencyThere Code = "tenant_concurrency_there"
+	QueueWaitOverLimit     Code = "queue_wait_over_limit"
+	NotTheRulesPool        Code = "not_the_rules_pool"
 
 	// Why a Task was not admitted.
 	SessionQueries   Code = budget.QueriesExhausted
@@ -77,18 +94,35 @@ var Templates = map[Code]string{
 	WakesPool:          "{cluster} is asleep and is woken, which takes about {wakeMs} ms",
 	RulePoolNotUsable:  "rule {rule} asks for {cluster}, which is not usable now",
 	EngineHintFollowed: "the request asks for {hint}",
+	HintNotFollowed:    "the request asks for {hint}, but {why}",
+	WaitsThere:         "no cluster can take it now, so that it waits at {cluster}, which {why}",
+	Explored:           "chosen by lot, with a probability of {percent} %, to learn how it does there; the ranking's first is {best}",
+	ScanBelowThreshold: "scans {bytes} bytes, below the {limit} from which a query is heavy",
+	HitRateHigh:        "{hits} of {n} tasks of this fingerprint came within their SLA on {cluster} in {window} (at least {low} % with 95 % certainty)",
+	ClusterHealthy:     "{cluster} is healthy",
 
-	FailedBefore:        "an attempt of this task failed there",
-	TenantNotPermitted:  "tenant {tenant} may not use it",
-	DatasetNotReachable: "data set {dataset} can't be read there",
-	DialectNotSupported: "does not speak the dialect {dialect}",
-	PoolReadOnly:        "takes no statement that writes ({statement})",
-	ClusterUnhealthy:    "did not answer its last check",
-	ClusterNotReady:     "is not ready, and does not wake on demand",
-	ScanOverLimit:       "would scan {bytes} bytes, its limit is {limit}",
-	MemoryOverLimit:     "this fingerprint has used {bytes} bytes of memory, its limit is {limit}",
-	QueueWaitOverLimit:  "its queue is about {waitMs} ms long, its limit is {limitMs} ms",
-	NotTheRulesPool:     "rule {rule} routes to {cluster}",
+	FailedBefore:           "an attempt of this task failed there",
+	TenantNotPermitted:     "tenant {tenant} may not use it",
+	QueueNotPermitted:      "its queue {queue} is not for {who}",
+	DatasetNotReachable:    "data set {dataset} can't be read there",
+	CatalogNotReachable:    "catalog {catalog} can't be read there",
+	DialectNotSupported:    "does not speak the dialect {dialect}",
+	FunctionNotSupported:   "does not have the function {function}",
+	FeatureNotSupported:    "does not have the feature {feature}",
+	PoolReadOnly:           "takes no statement that writes ({statement})",
+	ScanOverLimit:          "would scan {bytes} bytes, its limit is {limit}",
+	MemoryOverLimit:        "this fingerprint has used {bytes} bytes of memory, its limit is {limit}",
+	ReplicaNotCurrent:      "is a copy, and a strong read takes none",
+	ReplicaLags:            "is a copy that is {lagMs} ms behind, its limit is {limitMs} ms",
+	CommitNotApplied:       "is a copy that has not applied commit {commitTs} yet; it is {behindMs} ms short of it",
+	CommitNotNamed:         "is a copy, and the task does not name the commit (commitTs) that it must have applied",
+	LagUnknown:             "is a copy of which nobody knows how far it is behind",
+	ClusterUnhealthy:       "did not answer its last check",
+	ClusterNotReady:        "is not ready, and does not wake on demand",
+	WakesTooLate:           "is asleep and takes {wakeMs} ms to wake, {leftMs} ms are left",
+	TenantConcurrencyThere: "tenant {tenant} has {running} queries there, and may have {limit}",
+	QueueWaitOverLimit:     "its queue is about {waitMs} ms long, its limit is {limitMs} ms",
+	NotTheRulesPool:        "rule {rule} routes to {cluster}",
 
 	SessionQueries:   "the session has used all {limit} queries of its budget",
 	SessionBytes:     "the session has {left} of its budget of {limit} left, and {asks}",

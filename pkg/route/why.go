@@ -1,6 +1,7 @@
 package route
 
 import (
+	"math"
 	"strconv"
 
 	"github.com/pointsman/pointsman/pkg/event"
@@ -8,53 +9,149 @@ import (
 	"github.com/pointsman/pointsman/pkg/signal"
 )
 
-// winnerReasons are the reasons for the winner, the most telling first: what history ruled out, whose queue is too long,
-// then the factor that decided against the runner-up.
-func winnerReasons(in *Input, rule policy.Rule, all, ranked []*candidate) []event.Reason {
-	var out []event.Reason
-	winner := ranked[0]
-	if rule.Action == policy.ToPool && winner.Cluster != rule.Pool {
+// winnerReasons adds the reasons for the target, the most telling first: what history ruled out, whose queue is too long, the
+// factor that decided against the runner-up, and what speaks for it besides.
+func (s *scene) winnerReasons(out []event.Reason, rule policy.Rule, ranked []*candidate, chosen *candidate) []event.Reason {
+	best := ranked[0]
+	if rule.Action == policy.ToPool && chosen.Cluster != rule.Pool {
 		out = append(out, NewReason(RulePoolNotUsable, "rule", rule.Name, "cluster", rule.Pool))
 	}
-	for _, c := range all {
-		if c.Filtered != nil && c.Filtered.Code == string(HistoryMemoryKill) {
+	if chosen != best {
+		out = append(out, NewReason(Explored, "percent", percent(chosen.Propensity), "best", best.name()))
+	}
+	sla := integer(s.in.sla().Milliseconds())
+	for i := range s.cands {
+		if c := &s.cands[i]; c.Filtered != nil && c.Filtered.Code == string(HistoryMemoryKill) {
 			out = append(out, c.Filtered.Reason)
 		}
 	}
-	for _, c := range all {
-		if waitMs, ok := queueDecided(in, winner, c); ok {
-			out = append(out, NewReason(QueueWaitOverSLA, "cluster", c.Cluster, "waitMs", ms(waitMs),
-				"slaMs", strconv.FormatInt(in.sla().Milliseconds(), 10)))
+	for i := range s.cands {
+		if waitMs, ok := s.queueDecided(best, &s.cands[i]); ok {
+			out = append(out, NewReason(QueueWaitOverSLA, "cluster", s.cands[i].name(), "waitMs", ms(waitMs), "slaMs", sla))
 		}
 	}
-	if winner.asleep {
-		out = append(out, NewReason(WakesPool, "cluster", winner.Cluster, "wakeMs", ms(winner.parts.acquire)))
+	if chosen.asleep {
+		out = append(out, NewReason(WakesPool, "cluster", chosen.Cluster, "wakeMs", ms(chosen.parts.acquire)))
 	}
-	if len(ranked) == 1 {
-		return append(out, NewReason(OnlyCandidate))
+	if why, ok := s.hintUnheard(chosen); ok {
+		out = append(out, NewReason(HintNotFollowed, "hint", s.in.Task.EngineHint, "why", why))
 	}
-	for i, f := range factors {
-		if winner.bands[i] != ranked[1].bands[i] {
-			return append(out, factorReason(in, f.code, winner, ranked[1]))
+	switch {
+	case chosen != best:
+	case len(ranked) == 1 && best.Filtered == nil:
+		out = append(out, NewReason(OnlyCandidate))
+	case len(ranked) > 1:
+		other := ranked[1]
+		out = append(out, factorReason(Code(other.loss.Code), &comparison{
+			slaMs: sla, hint: s.in.Task.EngineHint, other: other.name(), w: best.Estimate, l: other.Estimate,
+		}))
+	}
+	if rule.Action == policy.ToPool && chosen.Cluster == rule.Pool {
+		return out
+	}
+	return s.support(out, chosen)
+}
+
+// support is what speaks for a target that was ranked, whatever decided.
+func (s *scene) support(out []event.Reason, c *candidate) []event.Reason {
+	t := &s.in.Policy.Thresholds
+	if n, ok := s.in.scanBytes().Get(); ok && int64(n) < t.HeavyBytes {
+		out = append(out, NewReason(ScanBelowThreshold, "bytes", integer(int64(n)), "limit", integer(t.HeavyBytes)))
+	}
+	p := &c.rec.prof
+	if rate, low, _, ok := p.HitRate(); ok && rate >= t.SLATarget && p.Tasks >= t.HistoryMinRuns {
+		out = append(out, NewReason(HitRateHigh, "hits", integer(p.Hits), "n", integer(p.Tasks), "cluster", c.Cluster, "window", p.Window,
+			"low", percent(low)))
+	}
+	if c.seen && !c.asleep {
+		out = append(out, NewReason(ClusterHealthy, "cluster", c.Cluster))
+	}
+	return out
+}
+
+// hintUnheard says why a wish was not followed: what the wish names was removed, or meets the SLA less well, or is unknown.
+func (s *scene) hintUnheard(chosen *candidate) (why string, is bool) {
+	hint := s.in.Task.EngineHint
+	if hint == "" || chosen.Cluster == hint || chosen.Engine == hint {
+		return "", false
+	}
+	why = "the policy has no such engine"
+	for i := range s.cands {
+		c := &s.cands[i]
+		if c.Cluster != hint && c.Engine != hint {
+			continue
 		}
+		if c.Filtered == nil {
+			return c.name() + " meets the SLA less well", true
+		}
+		why = c.name() + " " + c.Filtered.Text
 	}
-	return append(out, NewReason(Affinity, "other", ranked[1].Cluster))
+	return why, true
 }
 
 // queueDecided reports that a candidate lost for its queue: without the wait it would have met the SLA as well as the winner.
-func queueDecided(in *Input, winner, c *candidate) (waitMs float64, is bool) {
+func (s *scene) queueDecided(winner, c *candidate) (waitMs float64, is bool) {
 	if c == winner {
 		return 0, false
 	}
+	p := &c.parts
 	if c.Filtered != nil {
-		if c.Filtered.Code != string(QueueWaitOverLimit) {
-			return 0, false
-		}
-		wait, ok := queueWait(in, c.pool).Get()
-		return wait, ok
+		wait, ok := p.queue.Get()
+		return wait, ok && c.Filtered.Code == string(QueueWaitOverLimit)
 	}
-	lostOnSLA := len(c.bands) > 0 && c.bands[0] > winner.bands[0]
-	return c.parts.wait, lostOnSLA && c.parts.wait > 0 && slaBand(in, c.parts.pHitNoWait) <= winner.bands[0]
+	if c.Rank == 0 || !p.waitKnown || p.wait <= 0 || c.bands[bySLA] <= winner.bands[bySLA] {
+		return 0, false
+	}
+	f := c.loss.Flip
+	return p.wait, f != nil && f.What == FlipQueue
+}
+
+// comparison is two candidates' estimates, of which the first is the better.
+type comparison struct {
+	slaMs, hint, other string
+	w, l               *event.CandidateEstimate
+}
+
+// factorReason says in which factor a candidate is better than another.
+func factorReason(code Code, c *comparison) event.Reason {
+	switch code {
+	case SLAProbability:
+		return NewReason(code, "slaMs", c.slaMs, "percent", percentOf(c.w.PHit), "other", c.other, "otherPercent", percentOf(c.l.PHit))
+	case ShorterCompletion:
+		return NewReason(code, "totalMs", msOf(c.w.TotalMs), "other", c.other, "otherTotalMs", msOf(c.l.TotalMs))
+	case LowerCost:
+		return NewReason(code, "cost", numberOf(c.w.Cost), "other", c.other, "otherCost", numberOf(c.l.Cost))
+	case EngineHintFollowed:
+		return NewReason(code, "hint", c.hint)
+	default:
+		return NewReason(code, "other", c.other)
+	}
+}
+
+func percent(p float64) string { return strconv.FormatFloat(math.Round(p*1000)/10, 'f', -1, 64) }
+
+func percentOf(v signal.Value) string {
+	p, ok := v.Last()
+	if !ok {
+		return "an unknown number of"
+	}
+	return percent(p)
+}
+
+func msOf(v signal.Value) string {
+	n, ok := v.Last()
+	if !ok {
+		return "an unknown number of"
+	}
+	return ms(n)
+}
+
+func numberOf(v signal.Value) string {
+	n, ok := v.Last()
+	if !ok {
+		return "unknown"
+	}
+	return strconv.FormatFloat(n, 'f', -1, 64)
 }
 
 // unknown names what could not be known when it was decided.

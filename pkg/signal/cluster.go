@@ -31,6 +31,12 @@ const (
 	DonePerSecond Name = "donePerSecond"
 	// MemoryUsedBytes is the engine's memory now.
 	MemoryUsedBytes Name = "memoryUsedBytes"
+	// SlowDown is how many times as long as usual queries take there now; 1 is as usual.
+	SlowDown Name = "slowDown"
+	// LagMs is how far a copy is behind its source, AppliedTS the newest commit of the source that it has applied, in the
+	// source's own unit.
+	LagMs     Name = "lagMs"
+	AppliedTS Name = "appliedTs"
 	// Connections are the open sessions of everybody; MaxConnections is the engine's limit on them, past which it refuses more.
 	Connections    Name = "connections"
 	MaxConnections Name = "maxConnections"

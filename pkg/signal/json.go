@@ -17,20 +17,14 @@ type wire struct {
 }
 
 // MarshalJSON writes an absent Value without a number, and a zero that is known with one. A known number with nothing else to it,
-// one that was computed and not observed, is the number alone, and an absent one null: a decision has many of them.
+// one that was computed and not observed, is the number alone: a decision has many of them.
 func (v Value) MarshalJSON() ([]byte, error) { return v.AppendJSON(make([]byte, 0, 96)) }
 
 // AppendJSON appends what MarshalJSON writes.
 func (v Value) AppendJSON(b []byte) ([]byte, error) {
 	n, has := v.Last()
-	if v.Unit == "" && v.Source == "" && v.At.IsZero() {
-		switch v.State() {
-		case Known:
-			return appendNumber(b, n), nil
-		case Absent:
-			return append(b, "null"...), nil
-		case Stale:
-		}
+	if v.state == Known && v.Unit == "" && v.Source == "" && v.At.IsZero() {
+		return appendNumber(b, n), nil
 	}
 	b = append(b, `{"state":"`...)
 	b = append(b, v.State()...)
@@ -81,7 +75,7 @@ func appendText(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// UnmarshalJSON reads a Value. A state this version does not know counts as stale when there is a number, else as absent.
+// UnmarshalJSON reads a Value; null is absent. A state this version does not know counts as stale when there is a number, else as absent.
 func (v *Value) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] != '{' {
 		var n *float64

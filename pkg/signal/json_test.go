@@ -23,13 +23,15 @@ func TestComputedNumbersAreShort(t *testing.T) {
 	in := pair{Known: signal.Of(1.5, "", "", time.Time{}), Zero: signal.Of(0, "", "", time.Time{})}
 	data, err := json.Marshal(in)
 	require.NoError(t, err)
-	require.Equal(t, `{"known":1.5,"zero":0,"absent":null}`, string(data))
+	require.Equal(t, `{"known":1.5,"zero":0,"absent":{"state":"absent"}}`, string(data))
 	var back pair
 	require.NoError(t, json.Unmarshal(data, &back))
 	require.Empty(t, cmp.Diff(in, back, cmp.AllowUnexported(signal.Value{})))
 	var long signal.Value
 	require.NoError(t, json.Unmarshal([]byte(`{"state":"known","value":0}`), &long))
 	require.Equal(t, in.Zero, long, "what older writers wrote in full")
+	require.NoError(t, json.Unmarshal([]byte(`null`), &long))
+	require.Equal(t, signal.Value{}, long)
 	for _, bad := range []string{`"fast"`, `[1]`, `true`} {
 		require.Error(t, json.Unmarshal([]byte(bad), &long), bad)
 	}

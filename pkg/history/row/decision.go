@@ -68,7 +68,7 @@ func FromDecision(rec Record, d event.RouteDecision) (Decision, error) {
 	r.Signals, r.Stale, r.Missing = flatten(d.Signals)
 	for _, from := range d.Candidates {
 		to := c.candidate(from)
-		if from.Rank == 1 {
+		if from.Estimate != nil && from.Target == d.Target {
 			r.Chosen, r.Propensity = to.estimate, &to.propensity
 		}
 		r.Candidates = append(r.Candidates, to)

@@ -93,6 +93,27 @@ func number(t *testing.T, data []byte) (v any) {
 	return v
 }
 
+// short writes values the way they are written today: a known number that has nothing else to it is the number, and an absent one
+// may be left out.
+func short(v any) any {
+	switch v := v.(type) {
+	case []any:
+		for i := range v {
+			v[i] = short(v[i])
+		}
+	case map[string]any:
+		if n, ok := v["value"]; ok && len(v) == 2 && v["state"] == "known" {
+			return n
+		}
+		for key, value := range v {
+			if v[key] = short(value); cmp.Equal(v[key], any(map[string]any{"state": "absent"})) {
+				delete(v, key)
+			}
+		}
+	}
+	return v
+}
+
 // The samples are what was once written. They decode for ever, and whatever this version does not know survives a round trip.
 func TestSamplesDecodeForEver(t *testing.T) {
 	files, err := fs.Glob(topics.FS, "samples/v1/*.json")
@@ -115,7 +136,7 @@ func TestSamplesDecodeForEver(t *testing.T) {
 			}
 			out, err := json.Marshal(v.Interface())
 			require.NoError(t, err)
-			require.Empty(t, cmp.Diff(number(t, data), number(t, out)), "lost in a round trip")
+			require.Empty(t, cmp.Diff(short(number(t, data)), short(number(t, out))), "lost in a round trip")
 			require.NoError(t, schema(t, e.Name).Validate(number(t, out)))
 		})
 	}
