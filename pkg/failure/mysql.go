@@ -158,8 +158,9 @@ func merged(tables ...map[string]entry) map[string]entry {
 func statements(list string) map[string]entry {
 	out := map[string]entry{}
 	for line := range strings.SplitSeq(list, ",") {
-		code, name, _ := strings.Cut(strings.TrimSpace(line), " ")
-		out[code] = entry{name: "ER_" + name, class: Semantic}
+		if f := strings.Fields(line); len(f) == 2 {
+			out[f[0]] = entry{name: "ER_" + f[1], class: Semantic}
+		}
 	}
 	return out
 }
