@@ -56,7 +56,16 @@ type TaskConfig struct {
 
 // ResultConfig is where results lie.
 type ResultConfig struct {
-	Folder string `yaml:"folder" doc:"Folder that the executor writes result files to; empty serves inline results only."`
+	Folder string        `yaml:"folder" doc:"Folder that the executor writes result files to; empty serves inline results only."`
+	Stall  time.Duration `yaml:"stall" doc:"How long a reader of a result file may take nothing before its connection is closed."`
+}
+
+// Validate reports the faults of the results section.
+func (c ResultConfig) Validate() error {
+	if c.Stall <= 0 {
+		return config.Invalid("stall", "must be above 0, is %s", c.Stall)
+	}
+	return nil
 }
 
 // ExplainConfig is the router that explains.
@@ -82,6 +91,7 @@ func Default() Config {
 			ProduceTimeout: 5 * time.Second, ConfirmTimeout: 5 * time.Second,
 		},
 		Tasks:   TaskConfig{LookBack: time.Hour, KeepFor: board.DefaultKeepFor, MaxBytes: board.DefaultMaxBytes},
+		Results: ResultConfig{Stall: time.Minute},
 		Explain: ExplainConfig{URL: "http://127.0.0.1:8402/v1/explain", Timeout: 10 * time.Second},
 	}
 }

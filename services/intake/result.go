@@ -1,10 +1,12 @@
 package intake
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"mime"
 	"net/http"
@@ -15,16 +17,15 @@ import (
 	"time"
 
 	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/query"
+	"github.com/pointsman/pointsman/pkg/rows"
+	"github.com/pointsman/pointsman/pkg/telemetry"
 	"github.com/pointsman/pointsman/services/intake/access"
 	"github.com/pointsman/pointsman/services/intake/board"
 	"github.com/pointsman/pointsman/services/intake/problem"
 )
 
-const (
-	typeJSON   = "application/json"
-	typeNDJSON = "application/x-ndjson"
-	typeArrow  = "application/vnd.apache.arrow.stream"
-)
+const typeJSON = rows.MediaJSON
 
 // resultFolder serves files of the folder that the executor writes to, and nothing outside of it.
 type resultFolder struct{ root *os.Root }
@@ -122,50 +123,77 @@ func serveInline(w http.ResponseWriter, r *http.Request, view board.View) error 
 	if full.Result == nil {
 		return problem.New(problem.NoResult, "").About(view.TaskID)
 	}
-	rows := full.Result.Inline
-	if len(rows) == 0 {
-		rows = json.RawMessage("[]")
+	inline := full.Result.Inline
+	if len(inline) == 0 {
+		inline = json.RawMessage("[]")
 	}
 	describe(w, *full.Result)
-	switch pick(r.Header.Get("Accept"), typeJSON, typeNDJSON) {
-	case typeJSON:
-		return writeJSON(w, http.StatusOK, InlineResult{
-			TaskID: view.TaskID, Columns: full.Result.Columns, Rows: rows, RowCount: full.Result.Rows, Truncated: full.Result.Truncated,
-		})
-	case typeNDJSON:
-		return writeLines(w, rows)
-	default:
-		return problem.New(problem.NotAcceptable, "an inline result is "+typeJSON+" or "+typeNDJSON).About(view.TaskID)
+	wanted := rows.JSON
+	var task query.Task
+	if json.Unmarshal(view.Task, &task) == nil && task.ResultFormat != "" {
+		wanted = rows.Format(task.ResultFormat)
 	}
-}
-
-// writeLines writes each row on a line of its own. Rows pass through as they are, so that no number is rounded.
-func writeLines(w http.ResponseWriter, rows json.RawMessage) error {
-	var list []json.RawMessage
-	if err := json.Unmarshal(rows, &list); err != nil {
-		return fmt.Errorf("reading inline rows: %w", err)
+	format := choose(r, wanted, rows.JSON, rows.NDJSON, rows.CSV, rows.Arrow)
+	switch format {
+	case "":
+		return notAcceptable(view.TaskID, rows.JSON, rows.NDJSON, rows.CSV, rows.Arrow)
+	case rows.JSON:
+		return writeJSON(w, http.StatusOK, InlineResult{
+			TaskID: view.TaskID, Columns: full.Result.Columns, Rows: inline, RowCount: full.Result.Rows, Truncated: full.Result.Truncated,
+		})
 	}
 	var out bytes.Buffer
-	for _, row := range list {
-		if err := json.Compact(&out, row); err != nil {
-			return fmt.Errorf("reading an inline row: %w", err)
-		}
-		out.WriteByte('\n')
+	if err := convert(bytes.NewReader(inline), true, &out, format, full.Result.Columns); err != nil {
+		return err
 	}
-	w.Header().Set("Content-Type", typeNDJSON)
+	w.Header().Set("Content-Type", format.Media())
 	w.Header().Set("Cache-Control", "no-store")
 	_, _ = w.Write(out.Bytes()) // the client has gone: nobody to tell
 	return nil
 }
 
-// serveFile streams a result file, whole or the range that is asked for.
+// convert writes rows that are kept as JSON in another format. Their numbers are rounded by no step.
+func convert(from io.Reader, array bool, to io.Writer, format rows.Format, columns []event.Column) error {
+	w, err := rows.NewWriter(format, to, columns)
+	if err != nil {
+		return err
+	}
+	return errors.Join(rows.Read(from, array, w.Write), w.Close())
+}
+
+// choose is the format that the request's Accept header takes, the wanted one first; "" if it takes none.
+func choose(r *http.Request, wanted rows.Format, offers ...rows.Format) rows.Format {
+	media := []string{wanted.Media()}
+	for _, f := range offers {
+		if f != wanted {
+			media = append(media, f.Media())
+		}
+	}
+	return rows.FormatOf(pick(r.Header.Get("Accept"), media...))
+}
+
+func notAcceptable(taskID string, offers ...rows.Format) error {
+	media := make([]string, len(offers))
+	for i, f := range offers {
+		media[i] = f.Media()
+	}
+	return problem.New(problem.NotAcceptable, "this result can be had as "+strings.Join(media, ", ")).About(taskID)
+}
+
+// serveFile streams a result file: as it was written, whole or the range that is asked for, or in another format where its own is
+// NDJSON.
 func (s *server) serveFile(w http.ResponseWriter, r *http.Request, taskID string, result event.Result) error {
 	if result.ExpiresAt != nil && !s.now().Before(*result.ExpiresAt) {
 		return problem.New(problem.ResultExpired, "it was kept until "+result.ExpiresAt.UTC().Format(time.RFC3339)).About(taskID)
 	}
-	media := mediaOf(result.Format)
-	if pick(r.Header.Get("Accept"), media) == "" {
-		return problem.New(problem.NotAcceptable, "this result is "+media).About(taskID)
+	own := rows.Format(result.Format)
+	offers := []rows.Format{own}
+	if own == rows.NDJSON {
+		offers = append(offers, rows.CSV, rows.Arrow)
+	}
+	format := choose(r, own, offers...)
+	if format == "" {
+		return notAcceptable(taskID, offers...)
 	}
 	file, err := s.results.open(result.File)
 	switch {
@@ -176,29 +204,50 @@ func (s *server) serveFile(w http.ResponseWriter, r *http.Request, taskID string
 	}
 	defer file.Close()
 	describe(w, result)
-	w.Header().Set("Content-Type", media)
+	w.Header().Set("Content-Type", format.Media())
 	w.Header().Set("Cache-Control", "private, no-store")
-	// A large result may take as long as its client needs; one that reads nothing at all is cut by TCP.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
-	http.ServeContent(w, r, "", time.Time{}, file)
+	steady := newSteady(w, s.cfg.Results.Stall)
+	defer steady.done()
+	if format == own {
+		http.ServeContent(steady, r, "", time.Time{}, file)
+		return nil
+	}
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	out := bufio.NewWriterSize(steady, 64<<10)
+	if err := errors.Join(convert(bufio.NewReaderSize(file, 64<<10), false, out, format, result.Columns), out.Flush()); err != nil {
+		s.tel.Log.WarnContext(r.Context(), "sending a result broke off", telemetry.KeyTask, taskID, telemetry.Err(err))
+		panic(http.ErrAbortHandler) // an answer has begun: its reader must not take what came for the whole
+	}
 	return nil
 }
+
+// steady lets an answer take as long as its reader needs, as long as the reader takes something from time to time. One that has
+// gone without a word would otherwise hold its connection, and the open file, for ever.
+type steady struct {
+	http.ResponseWriter
+	conn  *http.ResponseController
+	stall time.Duration
+}
+
+func newSteady(w http.ResponseWriter, stall time.Duration) *steady {
+	return &steady{ResponseWriter: w, conn: http.NewResponseController(w), stall: stall}
+}
+
+// Write gives the reader until the stall for these bytes.
+func (s *steady) Write(p []byte) (int, error) {
+	_ = s.conn.SetWriteDeadline(time.Now().Add(s.stall))
+	return s.ResponseWriter.Write(p)
+}
+
+// done leaves the connection to its next request.
+func (s *steady) done() { _ = s.conn.SetWriteDeadline(time.Time{}) }
 
 // describe says of a result what its body can't.
 func describe(w http.ResponseWriter, r event.Result) {
 	w.Header().Set("Pointsman-Rows", strconv.FormatInt(r.Rows, 10))
 	w.Header().Set("Pointsman-Truncated", strconv.FormatBool(r.Truncated))
-}
-
-func mediaOf(format string) string {
-	switch format {
-	case "ndjson":
-		return typeNDJSON
-	case "arrow":
-		return typeArrow
-	default:
-		return "application/octet-stream"
-	}
 }
 
 // pick returns the first of the offers that an Accept header takes, or "". A header that can't be read takes anything.

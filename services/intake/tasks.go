@@ -47,15 +47,15 @@ type TaskAnswer struct {
 	Links    Links           `json:"links"`
 }
 
-// rows says whether an answer carries the inline rows of a result, which may be a megabyte.
-type rows bool
+// rowsToo says whether an answer carries the inline rows of a result, which may be a megabyte.
+type rowsToo bool
 
 const (
-	withRows    rows = true
-	withoutRows rows = false
+	withRows    rowsToo = true
+	withoutRows rowsToo = false
 )
 
-func taskAnswer(v board.View, withRows rows) TaskAnswer {
+func taskAnswer(v board.View, withRows rowsToo) TaskAnswer {
 	a := TaskAnswer{
 		TaskID: v.TaskID, State: v.State, Tenant: v.Tenant, User: v.User, SubmittedAt: v.SubmittedAt, CancelRequested: v.Cancelled,
 		Task: v.Task, Outcome: v.Outcome, Links: linksOf(v.TaskID),
