@@ -221,12 +221,3 @@ func (r *reader) unused(p *Policy) {
 		}
 	}
 }
-
-// named is the schema of a mapping with names of the policy's own as keys.
-func named(pattern string, item map[string]any) map[string]any {
-	out := map[string]any{"type": "object", "additionalProperties": item}
-	if pattern != "" {
-		out["propertyNames"] = map[string]any{"pattern": pattern}
-	}
-	return out
-}

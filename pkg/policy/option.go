@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 )
@@ -182,28 +181,4 @@ func spanOption[T any](key, about string, at func(*T) *time.Duration) option[T] 
 		form: form{name: unit, schema: map[string]any{"type": "number", "minimum": 0, "maximum": maxSpan / float64(unitOf(key))}},
 		read: func(r *reader, f field, into *T) { *at(into) = r.span(f) },
 	}
-}
-
-// mappingForm is a mapping whose keys are options.
-func mappingForm(name string, keys []described) form {
-	return form{name: name, schema: schemaOf(keys)}
-}
-
-// schemaOf is the JSON Schema of a mapping with these keys and no others.
-func schemaOf(keys []described) map[string]any {
-	properties := make(map[string]any, len(keys))
-	var required []string
-	for _, k := range keys {
-		p := maps.Clone(k.form.schema)
-		p["description"] = k.about
-		properties[k.key] = p
-		if k.form.required {
-			required = append(required, k.key)
-		}
-	}
-	out := map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
-	if required != nil {
-		out["required"] = required
-	}
-	return out
 }
