@@ -162,6 +162,7 @@ func (a *App) Start(ctx context.Context) error {
 	cc := stream.DefaultConsumerConfig(group, event.TopicRequests, event.TopicAttempts)
 	cc.OnLoss, cc.SessionTimeout = a.cfg.Group.OnLoss, a.cfg.Group.SessionTimeout
 	cc.HeartbeatEvery = min(cc.HeartbeatEvery, cc.SessionTimeout/4)
+	cc.RebalanceTimeout = min(cc.RebalanceTimeout, 4*cc.SessionTimeout) // who notices a death soon does not wait for the dead for long
 	consumer, err := stream.NewConsumer(a.cfg.Kafka, a.deps(), cc, a.assign)
 	if err != nil {
 		return err

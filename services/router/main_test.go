@@ -1,9 +1,45 @@
 package router_test
 
 import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/pointsman/pointsman/services/router"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// childEnv makes this binary a router: tests that kill one need a process of its own.
+const childEnv = "POINTSMAN_TEST_ROUTER_BROKERS"
+
+func TestMain(m *testing.M) {
+	if brokers := os.Getenv(childEnv); brokers != "" {
+		cfg := testConfig()
+		cfg.Kafka.Brokers = strings.Split(brokers, ",")
+		cfg.Kafka.ClientID = fmt.Sprint("router-", os.Getpid())
+		cfg.Kafka.Prefix = os.Getenv(childEnv + "_PREFIX")
+		cfg.HTTP.Addr = ""
+		cfg.Policy.File = os.Getenv(childEnv + "_POLICY")
+		if err := router.Run(context.Background(), cfg); err != nil {
+			fmt.Fprintln(os.Stderr, "router:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// testConfig is a router's configuration without history, and with a group that notices a dead member soon.
+func testConfig() router.Config {
+	cfg := router.Default()
+	cfg.Telemetry.Admin.Address = "127.0.0.1:0"
+	cfg.HTTP.Addr = "127.0.0.1:0"
+	cfg.History.Addr = []string{"127.0.0.1:1"}
+	cfg.Profiles.LookupDeadline = 20 * time.Millisecond
+	cfg.Group.SessionTimeout = 2 * time.Second
+	return cfg
+}

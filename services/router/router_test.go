@@ -20,6 +20,7 @@ import (
 	"github.com/pointsman/pointsman/pkg/signal"
 	"github.com/pointsman/pointsman/pkg/stream"
 	"github.com/pointsman/pointsman/pkg/stream/streamtest"
+	"github.com/pointsman/pointsman/pkg/telemetry"
 	"github.com/pointsman/pointsman/pkg/telemetry/telemetrytest"
 	"github.com/pointsman/pointsman/services/router"
 )
@@ -30,6 +31,8 @@ type bench struct {
 	broker *streamtest.Broker
 	app    *router.App
 	client *kgo.Client
+	policy string // file
+	tel    *telemetry.Telemetry
 }
 
 func newBench(t *testing.T, partitions int32) *bench {
@@ -45,19 +48,15 @@ func newBench(t *testing.T, partitions int32) *bench {
 
 func (b *bench) start() *router.App {
 	b.t.Helper()
-	cfg := router.Default()
+	cfg := testConfig()
 	cfg.Kafka = b.broker.Config
-	cfg.Telemetry.Admin.Address = "127.0.0.1:0"
-	cfg.HTTP.Addr = "127.0.0.1:0"
-	cfg.History.Addr = []string{"127.0.0.1:1"}
-	cfg.Profiles.LookupDeadline = 20 * time.Millisecond
-	cfg.Group.SessionTimeout = 2 * time.Second
+	cfg.Policy.File = b.policy
 	tel, _ := telemetrytest.New(b.t, "router")
 	app, err := router.New(b.t.Context(), cfg, tel)
 	require.NoError(b.t, err)
 	require.NoError(b.t, app.Start(b.t.Context()))
 	b.t.Cleanup(func() { _ = app.Stop(context.Background()) })
-	b.app = app
+	b.app, b.tel = app, tel
 	return app
 }
 

@@ -1,0 +1,320 @@
+package router_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/pointsman/pointsman/pkg/budget"
+	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/ledger"
+	"github.com/pointsman/pointsman/services/router"
+)
+
+// shippedQueries is what the shipped policy lets a session of an agent ask.
+const shippedQueries = 24
+
+// child is a router in a process of its own.
+type child struct {
+	t   *testing.T
+	cmd *exec.Cmd
+}
+
+func (b *bench) child() *child {
+	b.t.Helper()
+	self, err := os.Executable()
+	require.NoError(b.t, err)
+	c := &child{t: b.t, cmd: exec.CommandContext(context.Background(), self)}
+	c.cmd.Env = append(os.Environ(), childEnv+"="+strings.Join(b.broker.Config.Brokers, ","),
+		childEnv+"_PREFIX="+b.broker.Config.Prefix, childEnv+"_POLICY="+b.policy)
+	c.cmd.Stderr = os.Stderr
+	if !testing.Verbose() {
+		c.cmd.Stderr = nil
+	}
+	require.NoError(b.t, c.cmd.Start())
+	b.t.Cleanup(c.kill)
+	return c
+}
+
+func (c *child) signal(s syscall.Signal) { require.NoError(c.t, c.cmd.Process.Signal(s)) }
+
+// kill ends the process as it stands.
+func (c *child) kill() {
+	if c.cmd.ProcessState == nil {
+		_ = c.cmd.Process.Kill()
+		_ = c.cmd.Wait()
+	}
+}
+
+func agentQuery(id, session string) string {
+	return fmt.Sprintf(`{"id":%q,"sql":"SELECT %d","tenant":"support","session":{"id":%q,"class":"agent"},"timeoutSeconds":600}`, id, len(id), session)
+}
+
+// kinds are the decisions about the first attempt of each Task, in the order of the log.
+func (b *bench) kinds() map[string][]event.DecisionKind {
+	out := map[string][]event.DecisionKind{}
+	for _, rec := range b.broker.Records(b.t, event.TopicDecisions) {
+		var d event.RouteDecision
+		require.NoError(b.t, json.Unmarshal(rec.Value, &d))
+		if d.Attempt == 1 {
+			out[d.TaskID] = append(out[d.TaskID], d.Kind)
+		}
+	}
+	return out
+}
+
+// rebuilt folds a partition's budgets from the start of its log, or from the committed checkpoint.
+func (b *bench) rebuilt(partition int32, from ledger.Anchor, forget time.Time) (snapshot string, s *budget.Sessions) {
+	s = budget.NewSessions(time.Hour)
+	f := ledger.NewFold(from, ledger.WithState(s))
+	for _, rec := range b.broker.Records(b.t, event.TopicBudgetState) {
+		if rec.Partition != partition || rec.Offset < from.Offset {
+			continue
+		}
+		r, err := ledger.Decode(rec.Value)
+		require.NoError(b.t, err)
+		f.Apply(rec.Offset, rec.Timestamp, r)
+	}
+	f.Forget(forget)
+	data, err := s.Snapshot()
+	require.NoError(b.t, err)
+	return string(data), s
+}
+
+// checkpoint is where a new owner of a partition begins.
+func (b *bench) checkpoint(partition int32) (a ledger.Anchor) {
+	info := b.broker.GroupInfo(b.broker.Config.Group(event.TopicBudgetState + "-ledger"))
+	if info == nil {
+		return a
+	}
+	c, ok := info.Commits[b.broker.Config.Topic(event.TopicBudgetState)][partition]
+	if !ok {
+		return a
+	}
+	require.NoError(b.t, json.Unmarshal([]byte(c.Metadata), &a))
+	return a
+}
+
+// Two routers in processes of their own, which are killed and made to stand still in turn while agents press on their budgets, also from
+// producers that don't know of sessions: every Task gets an answer and never two different ones, and each session has exactly its budget.
+func TestBudgetsHoldWhileRoutersDie(t *testing.T) {
+	const sessions, each, partitions = 5, 40, 3
+	b := newBench(t, partitions)
+	anywhere := b.broker.Client(t) // it names the partition itself
+	rnd := rand.New(rand.NewPCG(1, 2))
+	routers := []*child{b.child(), b.child()}
+	for n := range each {
+		for s := range sessions {
+			id, session := fmt.Sprintf("s%d-q%d", s, n), fmt.Sprint("s", s)
+			if rnd.IntN(4) > 0 {
+				b.publish(event.TopicRequests, session, "", agentQuery(id, session))
+				continue
+			}
+			rec := &kgo.Record{Topic: event.TopicRequests, Partition: rnd.Int32N(partitions), Value: []byte(agentQuery(id, session))}
+			require.NoError(t, anywhere.ProduceSync(t.Context(), rec).FirstErr())
+		}
+		switch i := rnd.IntN(2); {
+		case n%12 == 5:
+			routers[i].kill()
+			routers[i] = b.child()
+		case n%12 == 11:
+			routers[i].signal(syscall.SIGSTOP)
+			go func(c *child) {
+				time.Sleep(3500 * time.Millisecond)
+				_ = c.cmd.Process.Signal(syscall.SIGCONT)
+			}(routers[i])
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	var kinds map[string][]event.DecisionKind
+	require.Eventually(t, func() bool {
+		kinds = b.kinds()
+		return len(kinds) == sessions*each
+	}, 60*time.Second, 300*time.Millisecond)
+	time.Sleep(4 * time.Second) // what stood still goes on, and says what it still has to say
+	kinds = b.kinds()
+	admitted := map[string]int{}
+	for id, all := range kinds {
+		for _, k := range all {
+			require.Equal(t, all[0], k, "task %s got different answers: %v", id, all)
+		}
+		if all[0] == event.Route {
+			admitted[id[:2]]++
+		}
+	}
+	for s := range sessions {
+		require.Equal(t, shippedQueries, admitted[fmt.Sprint("s", s)])
+	}
+	for p := range int32(partitions) {
+		whole, _ := b.rebuilt(p, ledger.Anchor{}, time.Now().Add(-time.Hour))
+		short, _ := b.rebuilt(p, b.checkpoint(p), time.Now().Add(-time.Hour))
+		require.Equal(t, whole, short, "what a router rebuilds is what there was, byte for byte")
+	}
+}
+
+// A router dies when its reservation stands and its decision is not out yet. The next one keeps the reservation, and says what the
+// first was about to say.
+func TestCrashBetweenReservationAndDecision(t *testing.T) {
+	b := newBench(t, 1)
+	var hold atomic.Bool
+	hold.Store(true)
+	reached := make(chan struct{}, 1)
+	decisions := b.broker.TopicInfo(event.TopicDecisions).TopicID
+	b.broker.ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		b.broker.KeepControl()
+		if !hold.Load() || !writesTo(req.(*kmsg.ProduceRequest), decisions) {
+			return nil, nil, false
+		}
+		select {
+		case reached <- struct{}{}:
+		default:
+		}
+		return nil, errors.New("the connection breaks"), true
+	})
+	first := b.child()
+	b.publish(event.TopicRequests, "s1", "", agentQuery("q1", "s1"))
+	select {
+	case <-reached:
+	case <-time.After(20 * time.Second):
+		t.Fatal("no decision was on its way")
+	}
+	first.kill()
+	require.Empty(t, b.kinds())
+	_, s := b.rebuilt(0, ledger.Anchor{}, time.Time{})
+	key := budget.SessionKey{Tenant: "support", Session: "s1"}
+	require.True(t, s.Open(key, "q1"), "the reservation stands")
+
+	hold.Store(false)
+	b.child()
+	require.Equal(t, event.Route, b.decisions(1)[0].Kind)
+	b.publish(event.TopicRequests, "s1", "", agentQuery("q2", "s1"))
+	b.decisions(2)
+	_, s = b.rebuilt(0, ledger.Anchor{}, time.Time{})
+	u, ok := s.Usage(key)
+	require.True(t, ok)
+	require.EqualValues(t, 2, u.Queries, "neither lost nor charged twice")
+}
+
+func writesTo(r *kmsg.ProduceRequest, topic [16]byte) bool {
+	return slices.ContainsFunc(r.Topics, func(t kmsg.ProduceRequestTopic) bool { return t.TopicID == topic })
+}
+
+// An Outcome replaces its reservation, and one of a Task that never ran gives it back, whoever owns the partition by then.
+func TestOutcomesSettleReservations(t *testing.T) {
+	b := newBench(t, 1)
+	app := b.start()
+	for i := range 3 {
+		b.publish(event.TopicRequests, "s1", "", agentQuery(fmt.Sprint("q", i), "s1"))
+	}
+	b.decisions(3)
+	end := func(id string, attempts int, bytes int64) {
+		data, err := event.Marshal(event.Outcome{
+			TaskID: id, Status: event.Succeeded, Tenant: "support", SessionID: "s1", Class: "agent", Attempts: attempts,
+			Stats: event.Stats{ReadBytes: &bytes, ExecMs: new(int64(20))}, SubmittedAt: time.Now(), FinishedAt: time.Now(),
+		})
+		require.NoError(t, err)
+		b.publish(event.TopicOutcomes, id, event.TaskEnded, string(data))
+	}
+	end("q0", 1, 1000)
+	used := func(want budget.Usage) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			_, s := b.rebuilt(0, ledger.Anchor{}, time.Time{})
+			u, _ := s.Usage(budget.SessionKey{Tenant: "support", Session: "s1"})
+			return u == want
+		}, 10*time.Second, 100*time.Millisecond)
+	}
+	used(budget.Usage{Queries: 3, Bytes: 1000, WallMs: 20, UnknownBytes: 2})
+	require.NoError(t, app.Stop(context.Background()))
+	end("q1", 0, 0) // while nobody is there to hear it
+	b.start()
+	used(budget.Usage{Queries: 2, Bytes: 1000, WallMs: 20, UnknownBytes: 1})
+}
+
+// What has no budget writes nothing to the ledger, and does not wait for it: not even when it can't be opened.
+func TestNoBudgetPaysNothing(t *testing.T) {
+	b := newBench(t, 2)
+	b.start()
+	for i := range 50 {
+		b.publish(event.TopicRequests, fmt.Sprint(i), "", fmt.Sprintf(`{"id":"h%d","sql":"SELECT %d","tenant":"t","session":{"id":"s","class":"human"}}`, i, i))
+	}
+	b.decisions(50)
+	for _, rec := range b.broker.Records(t, event.TopicBudgetState) {
+		r, err := ledger.Decode(rec.Value)
+		require.NoError(t, err)
+		require.Equal(t, ledger.KindLease, r.Kind)
+	}
+}
+
+func TestBudgetsThatCantBeKeptHoldUpNobodyElse(t *testing.T) {
+	b := newBench(t, 1)
+	require.NoError(t, b.broker.DeleteTopic(event.TopicBudgetState))
+	b.start()
+	b.publish(event.TopicRequests, "s1", "", `{"id":"a","sql":"SELECT 1","tenant":"t","session":{"id":"s1","class":"agent"},"timeoutSeconds":2}`)
+	b.publish(event.TopicRequests, "s1", event.CancelRequested, `{"taskId":"a"}`)
+	b.publish(event.TopicRequests, "h", "", `{"id":"h","sql":"SELECT 1","tenant":"t"}`)
+	require.Equal(t, "h", b.decisions(1)[0].TaskID)
+	all := byID(b.decisions(3))
+	require.Equal(t, "deadline_passed", all["a/1"].Rejection.Code, "it waited as long as it could")
+	require.Equal(t, event.PassCancel, all["a/cancel"].Kind, "a cancel stays behind its task")
+	require.EqualValues(t, 3, func() int64 {
+		var n int64
+		require.Eventually(t, func() bool { n = b.broker.Offset(t, "router", event.TopicRequests, 0); return n == 3 }, 5*time.Second, 50*time.Millisecond)
+		return n
+	}())
+}
+
+// The view of what sessions and tenants have used.
+func TestBudgetsOverHTTP(t *testing.T) {
+	b := newBench(t, 1)
+	app := b.start()
+	b.publish(event.TopicRequests, "s1", "", agentQuery("q1", "s1"))
+	b.publish(event.TopicRequests, "s2", "", agentQuery("q2", "s2"))
+	b.decisions(2)
+	got := b.get(app, "/v1/budgets?tenant=support&session=s1")
+	require.JSONEq(t, `[0]`, string(got["partitions"]))
+	var list []struct {
+		Session string       `json:"session"`
+		Usage   budget.Usage `json:"usage"`
+		Open    int          `json:"open"`
+		Left    struct {
+			Queries struct {
+				Value float64 `json:"value"`
+			} `json:"queries"`
+		} `json:"left"`
+	}
+	require.NoError(t, json.Unmarshal(got["sessions"], &list))
+	require.Len(t, list, 1)
+	require.Equal(t, "s1", list[0].Session)
+	require.EqualValues(t, 1, list[0].Usage.Queries)
+	require.Equal(t, 1, list[0].Open)
+	require.InDelta(t, shippedQueries-1, list[0].Left.Queries.Value, 0)
+	require.JSONEq(t, `[]`, string(b.get(app, "/v1/budgets?tenant=nobody")["sessions"]))
+}
+
+func (b *bench) get(app *router.App, path string) (out map[string]json.RawMessage) {
+	b.t.Helper()
+	req, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, "http://"+app.HTTPAddr().String()+path, http.NoBody)
+	require.NoError(b.t, err)
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(b.t, err)
+	defer func() { _ = resp.Body.Close() }()
+	require.Equal(b.t, http.StatusOK, resp.StatusCode)
+	require.NoError(b.t, json.NewDecoder(resp.Body).Decode(&out))
+	return out
+}
