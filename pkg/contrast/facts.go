@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pointsman/pointsman/pkg/budget"
 	"github.com/pointsman/pointsman/pkg/policy"
 	"github.com/pointsman/pointsman/pkg/profile"
 	"github.com/pointsman/pointsman/pkg/query"
@@ -30,8 +31,15 @@ type setter struct {
 
 // setters are the facts that an input can be given, by the names that rules use. Facts about pools are made by poolSetter.
 var setters = map[string]setter{
-	"estimated_bytes":        {signal.Bytes, estimate(route.ScanBytes, signal.Bytes)},
-	"estimated_memory_bytes": {signal.Bytes, estimate("memoryBytes", signal.Bytes)},
+	"estimated_bytes": {signal.Bytes, estimate(route.ScanBytes, signal.Bytes)},
+	"estimated_memory_bytes": {signal.Bytes, func(in *route.Input, v value) {
+		history(in, func(p *profile.Profile) {
+			p.PeakMemoryBytes = nil
+			if !v.missing {
+				p.Runs, p.PeakMemoryBytes = max(p.Runs, 10), new(int64(v.number))
+			}
+		})
+	}},
 	"sla_ms": {signal.Millis, func(in *route.Input, v value) {
 		in.Task.SLASeconds = nil
 		if !v.missing {
@@ -48,12 +56,26 @@ var setters = map[string]setter{
 			in.Shape.OutputColumns = new(int(v.number))
 		}
 	}},
+	"timeout_ms": {signal.Millis, func(in *route.Input, v value) {
+		in.Task.TimeoutSeconds = nil
+		if !v.missing {
+			in.Task.TimeoutSeconds = new(v.number / 1000)
+		}
+	}},
+	"priority": {"", func(in *route.Input, v value) { in.Task.Priority = int(v.number) }},
 	"limit": {"", func(in *route.Input, v value) {
 		in.Shape.Limit = nil
 		if !v.missing {
 			in.Shape.Limit = new(int64(v.number))
 		}
 		in.Shape.HasLimit = !v.missing
+	}},
+	"has_limit":               {signal.Flag, func(in *route.Input, v value) { in.Shape.HasLimit = v.number != 0 }},
+	"selects_all_columns":     {signal.Flag, func(in *route.Input, v value) { in.Shape.Star = v.number != 0 }},
+	"reflection_covers_query": {signal.Flag, estimate(route.ReflectionCovers, signal.Flag)},
+	"has_window_over_large_partition": {signal.Flag, func(in *route.Input, v value) {
+		in.Shape.Windows = []shape.Window{{Function: "row_number", Ordered: true}}
+		estimate(route.LargeWindow, signal.Flag)(in, v)
 	}},
 	"has_window": {signal.Flag, func(in *route.Input, v value) {
 		in.Shape.Windows = nil
@@ -86,11 +108,14 @@ var setters = map[string]setter{
 			in.Shape.Source = shape.FromTokens
 		}
 	}},
+	"command": {"", func(in *route.Input, v value) { in.Shape.Command = v.word }},
 	"statement": {"", func(in *route.Input, v value) {
 		in.Shape.Statement = shape.Statement(v.word)
 		in.Shape.ReadOnly = in.Shape.Statement == shape.Select || in.Shape.Statement == shape.Show || in.Shape.Statement == shape.Explain
 	}},
-	"tables": {"", func(in *route.Input, v value) { in.Shape.Tables = []shape.Table{shape.TableOf(strings.Split(v.word, "."))} }},
+	"tables": {"", func(in *route.Input, v value) {
+		in.Shape.Tables = []shape.Table{shape.TableOf(strings.Split(v.word, "."))}
+	}},
 	"client_tag": {"", func(in *route.Input, v value) {
 		in.Task.Tags = nil
 		if v.word != "" {
@@ -119,20 +144,23 @@ var setters = map[string]setter{
 		in.History.Asked = !v.missing
 		history(in, func(p *profile.Profile) { p.Runs, p.MemoryKills = max(p.Runs, int64(v.number)), int64(v.number) })
 	}},
-	peakMemory: {signal.Bytes, func(in *route.Input, v value) {
-		history(in, func(p *profile.Profile) { p.Runs, p.PeakMemoryBytes = max(p.Runs, 10), new(int64(v.number)) })
-	}},
-	usedQueries: {"", usage(func(u *route.SessionAccount, n int64) { u.Usage.Queries = n })},
-	usedBytes:   {signal.Bytes, usage(func(u *route.SessionAccount, n int64) { u.Usage.Bytes = n })},
-	usedWallMs:  {signal.Millis, usage(func(u *route.SessionAccount, n int64) { u.Usage.WallMs = n })},
+	usedQueries:   {"", usage(func(u *route.SessionAccount, n int64) { u.Usage.Queries = n })},
+	usedBytes:     {signal.Bytes, usage(func(u *route.SessionAccount, n int64) { u.Usage.Bytes = n })},
+	usedWallMs:    {signal.Millis, usage(func(u *route.SessionAccount, n int64) { u.Usage.WallMs = n })},
+	tenantQueries: {"", tenant(func(a *route.TenantAccount, n int64) { a.Slices[0].Queries = n })},
+	tenantBytes:   {signal.Bytes, tenant(func(a *route.TenantAccount, n int64) { a.Slices[0].Bytes = n })},
+	tenantRunning: {"", tenant(func(a *route.TenantAccount, n int64) { a.Running = n })},
 }
 
 // What inputs are given besides the facts that rules test, under names that read well.
 const (
-	peakMemory  = "earlier peak memory"
 	usedQueries = "queries used by the session"
 	usedBytes   = "bytes used by the session"
 	usedWallMs  = "time used by the session"
+
+	tenantQueries = "queries of the tenant in its window"
+	tenantBytes   = "bytes of the tenant in its window"
+	tenantRunning = "queries of the tenant that run"
 )
 
 func estimate(name string, unit signal.Unit) func(*route.Input, value) {
@@ -157,6 +185,13 @@ func usage(set func(*route.SessionAccount, int64)) func(*route.Input, value) {
 	}
 }
 
+func tenant(set func(*route.TenantAccount, int64)) func(*route.Input, value) {
+	return func(in *route.Input, v value) {
+		in.Tenant = &route.TenantAccount{WindowMs: 3_600_000, Slices: []budget.Slice{{Leaves: in.Now.Add(time.Hour)}}}
+		set(in.Tenant, int64(v.number))
+	}
+}
+
 func tables(in *route.Input, n int) {
 	in.Shape.Tables = nil
 	for i := range max(n, 0) {
@@ -172,36 +207,51 @@ func history(in *route.Input, edit func(*profile.Profile)) {
 	}
 }
 
-// poolFacts are the signals behind what rules may test of a pool.
-var poolFacts = map[string]struct {
-	name signal.Name
-	unit signal.Unit
-}{
-	"queue_wait_ms": {signal.EstWaitMs, signal.Millis}, "queued": {signal.Queued, ""}, "running": {signal.Running, ""},
-	"ready": {signal.Ready, signal.Flag}, "healthy": {signal.Healthy, signal.Flag},
-}
-
-// setterOf finds the setter of a fact by the name that rules use.
-func setterOf(fact string, pools []policy.Pool) (setter, bool) {
+// setter finds the setter of a fact by the name that rules use.
+func (g *grid) setter(fact string) (setter, bool) {
 	if s, ok := setters[fact]; ok {
 		return s, true
 	}
-	for _, p := range pools {
+	if g.latches[fact] {
+		return setter{signal.Flag, func(in *route.Input, v value) {
+			if in.Latches == nil {
+				in.Latches = map[string]policy.Latch{}
+			}
+			in.Latches[fact] = policy.Latch{Known: !v.missing, On: v.number != 0, Since: in.Now, At: in.Now}
+		}}, true
+	}
+	for _, p := range g.pools {
 		rest, ok := strings.CutPrefix(fact, p.Name+"_")
 		if !ok {
 			continue
 		}
-		if f, ok := poolFacts[rest]; ok {
-			return setter{f.unit, func(in *route.Input, v value) {
-				if v.missing {
-					delete(in.Signals[p.Name], f.name)
-					return
-				}
-				in.Signals[p.Name][f.name] = signal.Of(v.number, f.unit, "made up", in.Now)
-			}}, true
+		for id, spec := range policy.PoolFacts {
+			if spec.Name == rest {
+				return poolSetter(p, policy.PoolFact(id), spec), true
+			}
 		}
 	}
 	return setter{}, false
+}
+
+// poolSetter sets the signal behind a fact about a pool. Load is set by what waits.
+func poolSetter(p policy.Pool, id policy.PoolFact, spec policy.FactSpec) setter {
+	unit := map[string]signal.Unit{"bytes": signal.Bytes, "ms": signal.Millis, "1/s": signal.PerSecond}[spec.Unit]
+	if spec.Kind == policy.BoolKind {
+		unit = signal.Flag
+	}
+	name := policy.SignalOf[id]
+	return setter{unit, func(in *route.Input, v value) {
+		n, name := v.number, name
+		if id == policy.PoolLoad {
+			name, n = signal.Queued, n*in.Signals[p.Name][signal.Slots].Or(1)
+		}
+		if v.missing {
+			delete(in.Signals[p.Name], name)
+			return
+		}
+		in.Signals[p.Name][name] = signal.Of(n, unit, "made up", in.Now)
+	}}
 }
 
 // say writes a fact with its value for people.

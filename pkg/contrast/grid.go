@@ -25,11 +25,17 @@ type Made struct {
 // unknown. It finds differences that hang on one fact at a time; it proves nothing. The second result names facts that rules
 // test and that can't be made up.
 func Grid(a, b *policy.Policy) ([]Made, []string) {
-	g := grid{pools: union(a, b), axes: map[string][]value{}, unable: map[string]bool{}}
+	g := grid{pools: union(a, b), axes: map[string][]value{}, latches: map[string]bool{}, unable: map[string]bool{}}
 	for _, p := range []*policy.Policy{a, b} {
-		g.knobs(p)
-		for _, r := range p.Rules {
-			g.rule(r)
+		for _, l := range p.Latches {
+			g.latches[l.Name] = true
+		}
+	}
+	for _, p := range []*policy.Policy{a, b} {
+		g.policy(p, "")
+		for _, tenant := range p.Tenants() {
+			g.axis("tenant", word(tenant))
+			g.policy(p.For(tenant), tenant)
 		}
 	}
 	var out []Made
@@ -54,16 +60,25 @@ type change struct {
 }
 
 type grid struct {
-	pools  []policy.Pool
-	axes   map[string][]value
-	rules  []base
-	unable map[string]bool
+	pools   []policy.Pool
+	axes    map[string][]value
+	rules   []base
+	latches map[string]bool
+	unable  map[string]bool
 }
 
 // base is a request to start from. One that a rule asks for has no name and is told by its facts.
 type base struct {
 	name    string
 	changes []change
+}
+
+// policy adds what a policy asks for, as it is for a tenant.
+func (g *grid) policy(p *policy.Policy, tenant string) {
+	g.knobs(p)
+	for i := range p.Rules {
+		g.rule(&p.Rules[i], tenant)
+	}
 }
 
 func word(s string) value    { return value{word: s, isWord: true} }
@@ -121,7 +136,7 @@ func (g *grid) knobs(p *policy.Policy) {
 			g.axis("estimated_bytes", around(float64(pool.MaxBytesPerQuery))...)
 		}
 		if pool.MaxMemoryPerQuery > 0 {
-			g.axis(peakMemory, around(float64(pool.MaxMemoryPerQuery))...)
+			g.axis("estimated_memory_bytes", around(float64(pool.MaxMemoryPerQuery))...)
 		}
 		for fact, words := range map[string][]string{"tenant": pool.Tenants, "dataset": pool.Datasets, "dialect": pool.Dialects, "catalog": pool.Catalogs} {
 			for _, w := range words {
@@ -133,63 +148,81 @@ func (g *grid) knobs(p *policy.Policy) {
 		}
 	}
 	if l := p.Budgets.AgentSession; l != nil {
-		for fact, most := range map[string]int64{usedQueries: l.MaxQueries, usedBytes: l.MaxBytes, usedWallMs: l.MaxWall.Milliseconds()} {
-			if most > 0 {
-				g.axis(fact, around(float64(most))...)
-			}
+		g.limits(map[string]int64{usedQueries: l.MaxQueries, usedBytes: l.MaxBytes, usedWallMs: l.MaxWall.Milliseconds()})
+	}
+	for _, tenant := range slices.Sorted(maps.Keys(p.Budgets.Tenants)) {
+		l := p.Budgets.Tenants[tenant]
+		g.axis("tenant", word(tenant))
+		g.limits(map[string]int64{tenantQueries: l.MaxQueries, tenantBytes: l.MaxBytes, tenantRunning: l.MaxConcurrent})
+	}
+	l := p.Budgets.Tenant
+	g.limits(map[string]int64{tenantQueries: l.MaxQueries, tenantBytes: l.MaxBytes, tenantRunning: l.MaxConcurrent})
+}
+
+// limits adds values around limits; zero is none.
+func (g *grid) limits(limits map[string]int64) {
+	for fact, most := range limits {
+		if most > 0 {
+			g.axis(fact, around(float64(most))...)
 		}
 	}
 }
 
 // rule adds the facts that a rule tests, and a request that meets it.
-func (g *grid) rule(r policy.Rule) {
+func (g *grid) rule(r *policy.Rule, tenant string) {
 	var b base
-	g.condition(r.When, true, &b)
+	if tenant != "" {
+		b.changes = append(b.changes, change{"tenant", word(tenant)})
+	}
+	g.condition(&r.When, true, &b)
 	if len(b.changes) > 0 && !slices.ContainsFunc(g.rules, func(o base) bool { return slices.Equal(o.changes, b.changes) }) {
 		g.rules = append(g.rules, b)
 	}
 }
 
 // condition adds the tests of a condition; meet says that the base is to meet them.
-func (g *grid) condition(c policy.Condition, meet bool, b *base) {
-	for _, t := range c.Tests {
-		if _, ok := setterOf(t.Fact, g.pools); !ok {
-			g.unable[t.Fact] = true
+func (g *grid) condition(c *policy.Condition, meet bool, b *base) {
+	for i := range c.Tests {
+		t := &c.Tests[i]
+		s, ok := g.setter(t.Fact)
+		if !ok {
+			g.unable[t.String()] = true
 			continue
 		}
-		g.test(t)
+		g.test(t, s)
 		if v, ok := meeting(t); ok && meet {
 			b.changes = append(b.changes, change{t.Fact, v})
 		}
 	}
-	for _, sub := range c.AllOf {
-		g.condition(sub, meet, b)
+	for i := range c.AllOf {
+		g.condition(&c.AllOf[i], meet, b)
 	}
-	for i, sub := range c.AnyOf {
-		g.condition(sub, meet && i == 0, b)
+	for i := range c.AnyOf {
+		g.condition(&c.AnyOf[i], meet && i == 0, b)
 	}
-	for _, sub := range c.None {
-		g.condition(sub, false, b)
+	for i := range c.None {
+		g.condition(&c.None[i], false, b)
 	}
 }
 
-func (g *grid) test(t policy.Test) {
-	if t.Op == policy.In {
+func (g *grid) test(t *policy.Test, s setter) {
+	switch {
+	case t.Op == policy.IsKnown:
+		g.axis(t.Fact, number(1), value{missing: true})
+	case t.Op == policy.In:
 		for _, w := range t.Words {
 			g.axis(t.Fact, word(w))
 		}
 		g.axis(t.Fact, word("another"), word(""))
-		return
-	}
-	if s, _ := setterOf(t.Fact, g.pools); s.unit == signal.Flag {
+	case s.unit == signal.Flag:
 		g.axis(t.Fact, number(0), number(1), value{missing: true})
-		return
+	default:
+		g.axis(t.Fact, append(around(t.Number), value{missing: true})...)
 	}
-	g.axis(t.Fact, append(around(t.Number), value{missing: true})...)
 }
 
 // meeting is a value for which a test holds.
-func meeting(t policy.Test) (value, bool) {
+func meeting(t *policy.Test) (value, bool) {
 	switch t.Op {
 	case policy.Less:
 		return number(t.Number / 2), true
@@ -197,10 +230,13 @@ func meeting(t policy.Test) (value, bool) {
 		return number(t.Number), true
 	case policy.Greater:
 		return number(t.Number*2 + 1), true
+	case policy.IsKnown:
+		return value{number: 1, missing: t.Number == 0}, true
 	case policy.In:
 		if len(t.Words) > 0 {
 			return word(t.Words[0]), true
 		}
+	case policy.IsTrue:
 	}
 	return value{}, false
 }
@@ -235,7 +271,7 @@ func (g *grid) make(b base, c *change) Made {
 		} {
 			in.Signals[p.Name][name] = signal.Of(n, "", "made up", at)
 		}
-		if c != nil && (c.fact == peakMemory || c.fact == "history_runs" || c.fact == "history_memory_kills") || b.needsHistory() {
+		if c != nil && c.needsHistory() || slices.ContainsFunc(b.changes, change.needsHistory) {
 			k := profile.Key{Fingerprint: in.Fingerprint, Engine: p.Kind, Cluster: p.Name}
 			in.History.Found[k] = profile.Profile{Key: k, Window: "7d", AsOf: at, ExecMsMean: new(500.0), ExecMsP50: new(400.0), ExecMsP95: new(1500.0)}
 		}
@@ -245,17 +281,17 @@ func (g *grid) make(b base, c *change) Made {
 		m.Facts = append(m.Facts, b.name)
 	}
 	for _, ch := range b.changes {
-		m.apply(g.pools, ch, b.name == "" && (c == nil || c.fact != ch.fact))
+		g.apply(&m, ch, b.name == "" && (c == nil || c.fact != ch.fact))
 	}
 	if c != nil {
-		m.apply(g.pools, *c, true)
+		g.apply(&m, *c, true)
 	}
 	return m
 }
 
 // apply gives the input a fact, and tells it.
-func (m *Made) apply(pools []policy.Pool, c change, tell bool) {
-	s, ok := setterOf(c.fact, pools)
+func (g *grid) apply(m *Made, c change, tell bool) {
+	s, ok := g.setter(c.fact)
 	if !ok {
 		return
 	}
@@ -265,6 +301,7 @@ func (m *Made) apply(pools []policy.Pool, c change, tell bool) {
 	}
 }
 
-func (b base) needsHistory() bool {
-	return slices.ContainsFunc(b.changes, func(c change) bool { return c.fact == "history_runs" || c.fact == "history_memory_kills" })
+// needsHistory says that the fact is one of earlier runs.
+func (c change) needsHistory() bool {
+	return c.fact == "history_runs" || c.fact == "history_memory_kills" || c.fact == "estimated_memory_bytes"
 }

@@ -38,11 +38,12 @@ func (k Kind) Changed() bool {
 // Case is one input that was decided twice.
 type Case struct {
 	Input route.Input
+	// Prepared is the input as the second policy was given it: with latches of its own.
+	Prepared route.Input
 	// Before is the recorded decision, or that of the first of two policies.
 	Before, After             event.RouteDecision
 	BeforePolicy, AfterPolicy *policy.Policy
-	// Reproduced says that the recorded decision's own policy gives its bytes again. If not, the program or the policy's text has
-	// changed since, and the change may be due to that.
+	// Reproduced says that the recorded decision's own policy gives its bytes again. If not, the program has changed since.
 	Reproduced bool
 	// Facts describe an input that was made up.
 	Facts []string

@@ -122,6 +122,8 @@ func (r Report) subject() string {
 	switch {
 	case r.Mode == Checked:
 		b.WriteString("Recorded decisions against their own policies")
+	case r.Mode == Tried && r.Check.Different > 0:
+		fmt.Fprintf(&b, "Policy %s against what the policies of the record decide now", after)
 	case r.Mode == Tried && r.Before == "":
 		fmt.Fprintf(&b, "Policy %s against the recorded decisions of several policies", after)
 	case r.Mode == Tried:
@@ -160,12 +162,15 @@ func (r Report) notes() []string {
 			out = append(out, count(n)+" "+many)
 		}
 	}
+	if r.Mode == Checked && r.Check.Different > 0 {
+		out = append(out, "This version of pointsman decides otherwise than the one that made them, or something that decides is not in the record.")
+	}
 	if r.Mode == Tried {
 		if n := r.Check.Reproduced + r.Check.Different; n > 0 {
 			out = append(out, fmt.Sprintf("%s of %s decisions come out the same with the policy they were made by, byte for byte.", count(r.Check.Reproduced), count(n)))
 		}
-		note(r.Check.Different, "decision does not: this version decides otherwise than the one that made it, so its change may not be the policy's.",
-			"decisions do not: this version decides otherwise than the one that made them, so their changes may not be the policy's.")
+		note(r.Check.Different, "decision does not: this version decides otherwise than the one that made it. It is compared with what its own policy decides now.",
+			"decisions do not: this version decides otherwise than the one that made them. They are compared with what their own policies decide now.")
 	}
 	for _, hash := range sortedKeys(r.Check.Unknown) {
 		out = append(out, fmt.Sprintf("The text of policy %s is not in the record; %s decisions were made by it and could not be checked against it.", hash, count(r.Check.Unknown[hash])))
@@ -177,6 +182,8 @@ func (r Report) notes() []string {
 	note(g.Repeats, "decision was made twice after a crash; the first counts.", "decisions were made twice after a crash; the first counts.")
 	note(g.InputMissing, "decision has no input in the record and is left out.", "decisions have no input in the record and are left out.")
 	note(g.DecisionMissing, "input has no decision in the record and is left out.", "inputs have no decision in the record and are left out.")
+	note(g.Uncounted, "decision was recorded without an account of what the policy tried limits; that limit was not applied to it.",
+		"decisions were recorded without an account of what the policy tried limits; that limit was not applied to them.")
 	note(g.Newer, "input holds facts of a newer version, which this one does not weigh.", "inputs hold facts of a newer version, which this one does not weigh.")
 	note(g.Unreadable, "record could not be read.", "records could not be read.")
 	return out

@@ -30,8 +30,8 @@ type Options struct {
 	Tenants, Fingerprints []string
 	// Samples is how many changed decisions are told in words; 0 means 3.
 	Samples int
-	// Prepare, when set, brings an input up to what a policy needs beyond the record.
-	Prepare func(*route.Input, *policy.Policy)
+	// Latches give an input the latches of a policy that it was not decided by. They must have seen all inputs.
+	Latches []*Latches
 }
 
 // Run joins the records of one replay and counts. The first decision of an id in the log is the one that counts; an input
@@ -146,11 +146,14 @@ func (r *Run) replay(raw []byte, d event.RouteDecision, in route.Input) {
 	case r.opts.Policy == nil && own == nil:
 		return // nothing to compare with
 	case r.opts.Policy == nil:
-		c.After, c.AfterPolicy, c.Identical = again, own, exact
+		c.After, c.AfterPolicy, c.Identical, c.Prepared = again, own, exact, in
 	default:
 		c.AfterPolicy = r.opts.Policy
-		c.After = r.with(in, r.opts.Policy)
-		c.Identical = same(raw, c.After)
+		c.After, c.Prepared = r.with(in, r.opts.Policy)
+		if c.Identical = same(raw, c.After); own != nil && !exact {
+			// What this version decides otherwise is not the policy's doing: both policies are asked now.
+			c.Before, c.Identical = again, own.Hash == r.opts.Policy.Hash
+		}
 	}
 	r.tally.add(c)
 }
@@ -158,17 +161,32 @@ func (r *Run) replay(raw []byte, d event.RouteDecision, in route.Input) {
 // MadeUp decides an input by both policies; facts describe it to people when nothing was recorded.
 func (r *Run) MadeUp(in route.Input, facts []string) {
 	c := Case{Input: in, BeforePolicy: r.opts.Against, AfterPolicy: r.opts.Policy, Reproduced: true, Facts: facts}
-	c.Before, c.After = r.with(in, r.opts.Against), r.with(in, r.opts.Policy)
+	c.Before, c.Input = r.with(in, r.opts.Against)
+	c.After, c.Prepared = r.with(in, r.opts.Policy)
 	c.Identical = r.opts.Against.Hash == r.opts.Policy.Hash
 	r.tally.add(c)
 }
 
 // with decides by a policy that is not the record's own; one that is needs no preparing, and must get none.
-func (r *Run) with(in route.Input, p *policy.Policy) event.RouteDecision {
-	if r.opts.Prepare != nil && in.PolicyHash != p.Hash {
-		r.opts.Prepare(&in, p)
+func (r *Run) with(in route.Input, p *policy.Policy) (event.RouteDecision, route.Input) {
+	if in.PolicyHash != p.Hash {
+		for _, l := range r.opts.Latches {
+			if l.policy.Hash == p.Hash {
+				in.Latches = l.at(in, r.opts.Policies[in.PolicyHash])
+			}
+		}
+		if uncounted(in, p) {
+			r.tally.gaps.Uncounted++
+		}
 	}
-	return decide(in, p)
+	return decide(in, p), in
+}
+
+// uncounted says that a policy limits what the record did not count: the limit is not applied then.
+func uncounted(in route.Input, p *policy.Policy) bool {
+	b := &p.For(in.Task.Tenant).Budgets
+	quota := b.OfTenant(in.Task.Tenant)
+	return in.Session == nil && b.OfSession(in.Task) != nil || in.Tenant == nil && quota.On()
 }
 
 func decide(in route.Input, p *policy.Policy) event.RouteDecision {

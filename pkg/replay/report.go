@@ -144,6 +144,8 @@ type Gaps struct {
 	// InputMissing are decisions whose input is not in the record, DecisionMissing the other way round.
 	InputMissing    int `json:"inputMissing"`
 	DecisionMissing int `json:"decisionMissing"`
+	// Uncounted are inputs without an account of what the policy tried limits: that limit was not applied to them.
+	Uncounted int `json:"uncounted"`
 	// Newer are inputs with facts that this version does not know.
 	Newer int `json:"newer"`
 	// Unreadable are records that could not be read at all.

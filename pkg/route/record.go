@@ -1,6 +1,9 @@
 package route
 
-import "github.com/pointsman/pointsman/pkg/query"
+import (
+	"github.com/pointsman/pointsman/pkg/policy"
+	"github.com/pointsman/pointsman/pkg/query"
+)
 
 type inputFields Input
 
@@ -24,4 +27,10 @@ func (in *Input) UnmarshalJSON(data []byte) error {
 	*in = Input(f)
 	in.Extra = extra
 	return nil
+}
+
+// Trace says of every rule of the input's policy what becomes of it, and why.
+func Trace(in Input) []policy.RuleTrace {
+	in.Policy = in.Policy.For(in.Task.Tenant)
+	return in.Policy.Trace(facts(&in))
 }

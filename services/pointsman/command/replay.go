@@ -13,6 +13,7 @@ import (
 	"github.com/pointsman/pointsman/pkg/lifecycle"
 	"github.com/pointsman/pointsman/pkg/policy"
 	"github.com/pointsman/pointsman/pkg/replay"
+	"github.com/pointsman/pointsman/pkg/route"
 	"github.com/pointsman/pointsman/services/pointsman/record"
 )
 
@@ -65,10 +66,11 @@ func (f recordFlags) replay(ctx context.Context, s *streams, opts replay.Options
 		return rep, err
 	}
 	defer func() { err = errors.Join(err, rec.Close(context.WithoutCancel(ctx))) }()
-	if opts.Against == nil {
-		if opts.Policies, err = rec.Policies(ctx); err != nil {
-			return rep, err
-		}
+	if opts.Policies, err = rec.Policies(ctx); err != nil {
+		return rep, err
+	}
+	if err := foldLatches(ctx, s, rec, &opts); err != nil {
+		return rep, err
 	}
 	run := replay.NewRun(opts)
 	update, finish := s.bar("deciding again")
@@ -85,6 +87,29 @@ func (f recordFlags) replay(ctx context.Context, s *streams, opts replay.Options
 	rep = run.Report()
 	rep.Gaps.Unreadable = unreadable
 	return rep, nil
+}
+
+// foldLatches reads the inputs once beforehand when a policy has latches: their states hang on all signals before.
+func foldLatches(ctx context.Context, s *streams, rec *record.Record, opts *replay.Options) error {
+	for _, p := range []*policy.Policy{opts.Policy, opts.Against} {
+		if l := replay.NewLatches(p); l != nil {
+			opts.Latches = append(opts.Latches, l)
+		}
+	}
+	if len(opts.Latches) == 0 {
+		return nil
+	}
+	update, finish := s.bar("folding latches")
+	defer finish()
+	from := opts.From
+	if !from.IsZero() {
+		from = from.Add(-policy.LongestKeep) // no state hangs on what is older
+	}
+	return rec.Read(ctx, from, opts.To, record.Reader{Progress: update, Input: func(in route.Input) {
+		for _, l := range opts.Latches {
+			l.Note(in)
+		}
+	}})
 }
 
 // loadPolicy reads a policy whose faults are the caller's.
