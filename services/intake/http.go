@@ -61,6 +61,7 @@ func (s *server) routes() []route {
 	return []route{
 		{method: "POST", path: "/v1/queries", handle: s.submit, traced: true},
 		{method: "POST", path: "/v1/explain", handle: s.explain, traced: true},
+		{method: "GET", path: "/v1/tasks", handle: s.listTasks},
 		{method: "GET", path: "/v1/tasks/{id}", handle: s.getTask},
 		{method: "DELETE", path: "/v1/tasks/{id}", handle: s.cancelTask, traced: true},
 		{method: "GET", path: "/v1/tasks/{id}/events", handle: s.streamEvents},

@@ -25,6 +25,7 @@ const indexPage = `<!doctype html>
   -d '{"sql":"SELECT 1","tenant":"tenant_a","slaSeconds":10}'</pre>
 <ul>
 <li><code>POST /v1/queries</code> takes a query in (202), or waits for its result with <code>?wait=30s</code></li>
+<li><code>GET /v1/tasks</code> lists the tasks that changed last</li>
 <li><code>GET /v1/tasks/{id}</code> where a task is and why; <code>/events</code> follows it, <code>/result</code> has its rows</li>
 <li><code>DELETE /v1/tasks/{id}</code> cancels it</li>
 <li><code>POST /v1/explain</code> decides without running</li>

@@ -86,7 +86,7 @@ func TestTypesAreDescribed(t *testing.T) {
 		"Evidence": &event.Evidence{}, "Factor": &event.Factor{}, "Value": &signal.Value{}, "Rejection": &event.Rejection{},
 		"Attempt": &event.Attempt{}, "Failure": &event.Failure{}, "Stats": &event.Stats{}, "Outcome": &event.Outcome{},
 		"Result": &event.Result{}, "Column": &event.Column{}, "InlineResult": &InlineResult{}, "Problem": &problem.Problem{},
-		"FieldError": &problem.Field{}, "Loss": &event.Loss{}, "Flip": &event.Flip{}, "Exploration": &event.Exploration{},
+		"FieldError": &problem.Field{}, "TaskList": &TaskList{}, "TaskSummary": &TaskSummary{}, "Loss": &event.Loss{}, "Flip": &event.Flip{}, "Exploration": &event.Exploration{},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fill(reflect.ValueOf(v).Elem(), 0)

@@ -294,6 +294,9 @@ func TestTenantsSeeTheirOwnTasks(t *testing.T) {
 		require.Equal(t, 404, a.status)
 		require.Equal(t, strings.ReplaceAll(string(never.body), "nope", id), string(a.body), "nothing tells it from a task that never was")
 	}
+	require.Equal(t, 401, b.do("GET", "/v1/tasks", "").status)
+	require.JSONEq(t, `{"tasks":[],"more":false}`, string(b.do("GET", "/v1/tasks", "", asB...).body))
+	require.Contains(t, string(b.do("GET", "/v1/tasks", "", asA...).body), id)
 	require.Equal(t, 404, b.do("DELETE", "/v1/tasks/"+id, "", asB...).status)
 	require.Equal(t, 200, b.do("GET", "/v1/tasks/"+id, "", asA...).status)
 
