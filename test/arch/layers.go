@@ -18,6 +18,7 @@ const (
 	Adapter   Layer = "adapter"   // speaks to one thing outside
 	Platform  Layer = "platform"  // what any service needs: configuration, telemetry, embedded parts
 	Data      Layer = "data"      // files with an embed.go
+	Wiring    Layer = "wiring"    // picks among adapters of one kind, for every service
 	Service   Layer = "service"   // wires the above
 	Command   Layer = "command"   // services/pointsman, which wires everything
 	Loadgen   Layer = "loadgen"   // an outside producer, that knows no more than one
@@ -74,6 +75,8 @@ var trees = []struct {
 	{"migrations", Data},
 	{"deploy", Data},
 
+	{"pkg/engines", Wiring},
+
 	{"services/*", Service},
 	{"services/pointsman", Command},
 	{"loadgen", Loadgen},
@@ -91,11 +94,12 @@ var allowed = map[Layer][]Layer{
 	Adapter:   {Core, Port, Platform, Data},
 	Platform:  {Platform},
 	Data:      {},
-	Service:   {Core, Port, Adapter, Platform, Data},
-	Command:   {Core, Port, Adapter, Platform, Data, Service, Loadgen},
+	Wiring:    {Core, Port, Adapter, Platform},
+	Service:   {Core, Port, Adapter, Platform, Data, Wiring},
+	Command:   {Core, Port, Adapter, Platform, Data, Wiring, Service, Loadgen},
 	Loadgen:   {Core, Platform, Data}, // of core only loadgenCore
-	Generator: {Core, Port, Adapter, Platform, Data, Service, Command},
-	Testing:   {Core, Port, Adapter, Platform, Data, Service, Command, Loadgen, Testing},
+	Generator: {Core, Port, Adapter, Platform, Data, Wiring, Service, Command},
+	Testing:   {Core, Port, Adapter, Platform, Data, Wiring, Service, Command, Loadgen, Testing},
 }
 
 // loadgenCore is what a producer outside would find in the contracts.

@@ -27,6 +27,9 @@ import (
 // Kind is the engine kind that the adapter reports with its errors.
 const Kind = "postgres"
 
+// SSLModes are those of libpq.
+var SSLModes = []string{"disable", "allow", "prefer", "require", "verify-ca", "verify-full"}
+
 // Config says where a server is and how it is reached.
 type Config struct {
 	// Name is the cluster's name in decisions and signals.
