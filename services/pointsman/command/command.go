@@ -25,6 +25,7 @@ type cli struct {
 	Embedded    embeddedCmd    `cmd:"" help:"Run the embedded parts alone, for services in processes of their own."`
 	Explain     explainCmd     `cmd:"" help:"Say where a query would go, and why, without running it."`
 	Replay      replayCmd      `cmd:"" help:"Make recorded decisions again, with another policy or their own, and say what differs."`
+	Tasks       tasksCmd       `cmd:"" help:"List, show, cancel and follow tasks."`
 	Fingerprint fingerprintCmd `cmd:"" help:"Fingerprint the statements of a query log: identity, shape, tables, what prunes."`
 	Policy      policyCmd      `cmd:"" help:"Check routing policies."`
 	Topics      topicsCmd      `cmd:"" help:"Make the topics, compare them with what is declared, or look into them."`
