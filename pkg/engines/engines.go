@@ -55,6 +55,9 @@ func Kinds() []string { return slices.Sorted(maps.Keys(openers)) }
 // ErrKind refuses a kind of engine that is not built in.
 var ErrKind = errors.New("is not a kind of engine that is built in")
 
+// ErrFlavour refuses a flavour that no server has.
+var ErrFlavour = errors.New("flavour")
+
 // Check says what is wrong with a configuration. It reaches nothing.
 func Check(c Config) error {
 	_, err := prepare(c)
@@ -70,13 +73,25 @@ func Open(c Config) (engine.Engine, error) {
 	return open()
 }
 
+// Key is the key of a configuration that an error of Check is about.
+func Key(err error) string {
+	switch {
+	case errors.Is(err, ErrKind):
+		return "kind"
+	case errors.Is(err, ErrFlavour):
+		return "flavour"
+	default:
+		return "url"
+	}
+}
+
 func prepare(c Config) (func() (engine.Engine, error), error) {
 	prepare, ok := openers[c.Kind]
 	switch {
 	case !ok:
 		return nil, fmt.Errorf("%q %w; those are %s", c.Kind, ErrKind, strings.Join(Kinds(), ", "))
 	case c.Flavour != "" && c.Kind != mysql.Kind:
-		return nil, fmt.Errorf("a flavour is for the kind %s only", mysql.Kind)
+		return nil, fmt.Errorf("a %w is for the kind %s only", ErrFlavour, mysql.Kind)
 	}
 	return prepare(c)
 }
@@ -87,7 +102,7 @@ func openClickHouse(c Config) (func() (engine.Engine, error), error) {
 		return nil, err
 	}
 	cfg := clickhouse.Config{
-		Name: c.Name, Addrs: []string{u.addr}, Protocol: clickhouse.HTTP, User: c.User, Password: c.Password, Database: c.Database, Canary: c.Canary,
+		Name: c.Name, Addrs: []string{u.addr}, Protocol: clickhouse.HTTP, User: cmp.Or(c.User, "default"), Password: c.Password, Database: c.Database, Canary: c.Canary,
 		// Queries that were let go keep their connections until they are over, and must not keep others waiting.
 		Queries: max(2*c.Queries+4, 1),
 	}
@@ -147,7 +162,7 @@ func openMySQL(c Config) (func() (engine.Engine, error), error) {
 		return nil, fmt.Errorf("tls %q is none of true, skip-verify, false", mode)
 	}
 	if cfg.Flavour != "" && !slices.Contains(mysql.Flavours(), cfg.Flavour) {
-		return nil, fmt.Errorf("%q is no flavour; those are %v", c.Flavour, mysql.Flavours())
+		return nil, fmt.Errorf("%q is no %w; those are %v", c.Flavour, ErrFlavour, mysql.Flavours())
 	}
 	return func() (engine.Engine, error) { return mysql.Open(cfg) }, nil
 }

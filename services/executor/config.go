@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pointsman/pointsman/pkg/config"
+	"github.com/pointsman/pointsman/pkg/engines"
 	"github.com/pointsman/pointsman/pkg/stream"
 	"github.com/pointsman/pointsman/pkg/telemetry"
 )
@@ -26,11 +27,13 @@ type Config struct {
 // EngineConfig is one cluster.
 type EngineConfig struct {
 	Name     string        `yaml:"name" doc:"The cluster's name in decisions and signals."`
-	Kind     string        `yaml:"kind" doc:"The kind of engine: clickhouse."`
-	URL      string        `yaml:"url" doc:"Where it is: http://host:8123, https://host:8443, clickhouse://host:9000 or clickhouses://host:9440. It is one server: of several hosts each is an engine of its own."`
+	Kind     string        `yaml:"kind" doc:"The kind of engine: clickhouse, mysql, postgres or trino."`
+	Flavour  string        `yaml:"flavour" doc:"The server behind MySQL's protocol: mysql, mariadb, tidb, doris or starrocks. Empty means that the server is asked."`
+	URL      string        `yaml:"url" doc:"Where it is, one server: http(s)://host:8123 or clickhouse(s)://host:9000, postgres://host:5432?sslmode=verify-full, mysql://host:3306?tls=true, http(s)://host:8080 (trino). Of several hosts each is an engine of its own."`
 	User     string        `yaml:"user" doc:"User that queries run as."`
 	Password config.Secret `yaml:"password" doc:"The user's password."`
 	Database string        `yaml:"database" doc:"Database of queries that name no schema."`
+	Group    string        `yaml:"group" doc:"Workload group that queries run in (tidb, doris, starrocks), or resource group that is observed (trino). A resource profile names another workload group by the setting workload_group."`
 	Slots    int           `yaml:"slots" doc:"Most attempts that this process runs there at once; further ones wait in line."`
 	// SharedSlots and Queues are caps for all executors together; all of a group need the same values.
 	SharedSlots int            `yaml:"sharedSlots" doc:"Most attempts there at once, all executors of the group together; 0 sets no such cap."`
@@ -143,7 +146,7 @@ func Default() Config {
 
 // SetDefaults fills in what an engine of the list leaves out.
 func (c *EngineConfig) SetDefaults() {
-	c.Kind, c.User, c.Slots = "clickhouse", "default", 8
+	c.Kind, c.Slots = "clickhouse", 8
 }
 
 // Validate checks one engine.
@@ -151,8 +154,6 @@ func (c EngineConfig) Validate() error {
 	switch {
 	case c.Name == "":
 		return config.Invalid("name", "is missing")
-	case c.Kind != "clickhouse":
-		return config.Invalid("kind", "%q is not a kind of engine that is built in; clickhouse is", c.Kind)
 	case c.Slots < 1:
 		return config.Invalid("slots", "must be at least 1, is %d", c.Slots)
 	case c.SharedSlots < 0:
@@ -163,8 +164,8 @@ func (c EngineConfig) Validate() error {
 			return config.Invalid("queues."+name, "must be at least 1, is %d", n)
 		}
 	}
-	if _, err := c.clickhouse(); err != nil {
-		return config.Invalid("url", "%w", err)
+	if err := engines.Check(c.client()); err != nil {
+		return config.Invalid(engines.Key(err), "%w", err)
 	}
 	for name := range c.Larger {
 		next := name

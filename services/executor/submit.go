@@ -79,6 +79,7 @@ func (y *try) query() engine.Query {
 	return engine.Query{
 		ID: y.id, SQL: task.SQL, Database: task.Schema, MaxExecution: max(left, time.Millisecond),
 		MaxMemoryBytes: int64(limits.MaxMemory), Settings: limits.Settings, SubmitBefore: y.submitBefore(),
+		ReadOnly: y.t.current.ReadOnly,
 	}
 }
 

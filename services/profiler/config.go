@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pointsman/pointsman/pkg/config"
+	"github.com/pointsman/pointsman/pkg/engines"
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/history"
 	"github.com/pointsman/pointsman/pkg/stream"
@@ -58,12 +59,15 @@ type LoadConfig struct {
 // EngineConfig is one cluster.
 type EngineConfig struct {
 	Name     string        `yaml:"name" doc:"Name of the cluster in decisions and signals."`
-	Kind     string        `yaml:"kind" doc:"Kind of engine: clickhouse."`
-	Addr     []string      `yaml:"addr" doc:"Servers, host:port."`
-	Protocol string        `yaml:"protocol" doc:"http or native; empty means http."`
+	Kind     string        `yaml:"kind" doc:"Kind of engine: clickhouse, mysql, postgres or trino."`
+	Flavour  string        `yaml:"flavour" doc:"The server behind MySQL's protocol: mysql, mariadb, tidb, doris or starrocks. Empty means that the server is asked."`
+	URL      string        `yaml:"url" doc:"Where it is, one server, as at the executor: http(s)://host:8123, clickhouse(s)://host:9000, postgres://host:5432?sslmode=verify-full, mysql://host:3306?tls=true, http(s)://host:8080 (trino)."`
+	Addr     []string      `yaml:"addr" doc:"The older way to say url, of a ClickHouse server: host:port."`
+	Protocol string        `yaml:"protocol" doc:"With addr: http or native; empty means http."`
 	User     string        `yaml:"user" doc:"User name."`
 	Password config.Secret `yaml:"password" doc:"Password of the user."`
 	Database string        `yaml:"database" doc:"Database of the canary."`
+	Group    string        `yaml:"group" doc:"Resource group that is observed (trino)."`
 	Canary   string        `yaml:"canary" doc:"Statement that touches the engine's storage; empty means SELECT 1, which touches none."`
 	Slots    *int          `yaml:"slots" doc:"Queries that run there at once; without it no wait is known before one was seen."`
 }
@@ -131,11 +135,11 @@ func (c EngineConfig) Validate() error {
 	if c.Name == "" {
 		errs = append(errs, config.Invalid("name", "is missing"))
 	}
-	if _, known := openers[c.Kind]; !known {
-		errs = append(errs, config.Invalid("kind", "%q is not a kind of engine that can be watched", c.Kind))
+	if c.URL != "" && len(c.Addr) > 0 {
+		errs = append(errs, config.Invalid("addr", "url says it already"))
 	}
-	if len(c.Addr) == 0 {
-		errs = append(errs, config.Invalid("addr", "name at least one server"))
+	if err := engines.Check(c.client()); err != nil {
+		errs = append(errs, config.Invalid(engines.Key(err), "%w", err))
 	}
 	if c.Slots != nil && *c.Slots < 0 {
 		errs = append(errs, config.Invalid("slots", "%d is negative", *c.Slots))

@@ -1,26 +1,31 @@
 package profiler
 
 import (
-	"fmt"
+	"cmp"
+	"strings"
 
 	"github.com/pointsman/pointsman/pkg/engine"
-	"github.com/pointsman/pointsman/pkg/engine/clickhouse"
+	"github.com/pointsman/pointsman/pkg/engines"
 )
 
-// openers make clients of the kinds of engines that can be watched.
-var openers = map[string]func(EngineConfig) (engine.Engine, error){
-	clickhouse.Kind: func(c EngineConfig) (engine.Engine, error) {
-		return clickhouse.Open(clickhouse.Config{
-			Name: c.Name, Addrs: c.Addr, Protocol: c.Protocol, User: c.User, Password: c.Password.Reveal(), Database: c.Database,
-			Canary: c.Canary, Queries: 1,
-		})
-	},
+// client is the configuration of the engine's client, which only watches.
+func (c EngineConfig) client() engines.Config {
+	return engines.Config{
+		Name: c.Name, Kind: c.Kind, Flavour: c.Flavour, URL: c.url(), User: c.User, Password: c.Password.Reveal(), Database: c.Database,
+		Group: c.Group, Canary: c.Canary,
+	}
 }
 
-func openEngine(c EngineConfig) (engine.Engine, error) {
-	open, known := openers[c.Kind]
-	if !known {
-		return nil, fmt.Errorf("engine %s: kind %q can't be watched", c.Name, c.Kind)
+// url is where the engine is: addr and protocol are how it was said before there was more than one kind.
+func (c EngineConfig) url() string {
+	if c.URL != "" || len(c.Addr) == 0 {
+		return c.URL
 	}
-	return open(c)
+	scheme := cmp.Or(c.Protocol, "http")
+	if scheme == "native" {
+		scheme = "clickhouse"
+	}
+	return scheme + "://" + strings.Join(c.Addr, ",")
 }
+
+func openEngine(c EngineConfig) (engine.Engine, error) { return engines.Open(c.client()) }
