@@ -103,7 +103,8 @@ func (a *arrowWriter) Close() error {
 	return errors.Join(err, a.w.Close())
 }
 
-var errUnfit = errors.New("does not fit the column's type")
+// ErrUnfit is a value that the Arrow type of its column can't keep, such as PostgreSQL's infinite dates. Other formats take it.
+var ErrUnfit = errors.New("does not fit the Arrow type of its column")
 
 func (a *arrowWriter) append(b array.Builder, k kind, v any) error {
 	a.held += 8
@@ -190,7 +191,7 @@ func (a *arrowWriter) append(b array.Builder, k kind, v any) error {
 	return nil
 }
 
-func unfit(v any) error { return fmt.Errorf("a value of Go type %T %w", v, errUnfit) }
+func unfit(v any) error { return fmt.Errorf("a value of Go type %T %w", v, ErrUnfit) }
 
 // asText is the value as it stands in a line of JSON, a text without its quotes.
 func (a *arrowWriter) asText(k kind, v any) (string, error) {

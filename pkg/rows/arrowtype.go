@@ -19,7 +19,12 @@ func arrowType(name string) arrow.DataType {
 			return arrowType(inner)
 		}
 	}
-	if inner, ok := within(name, "Array"); ok {
+	for _, list := range []string{"Array", "array"} { // ClickHouse's and Trino's
+		if inner, ok := within(name, list); ok {
+			return arrow.ListOf(arrowType(inner))
+		}
+	}
+	if inner, ok := strings.CutSuffix(name, "[]"); ok { // PostgreSQL's
 		return arrow.ListOf(arrowType(inner))
 	}
 	if t, ok := plainTypes[name]; ok {
@@ -44,10 +49,21 @@ func arrowType(name string) arrow.DataType {
 		}
 		return &arrow.TimestampType{Unit: unitOf(digits), TimeZone: zone}
 	}
+	if m := zonedType.FindStringSubmatch(name); m != nil {
+		digits := 6
+		if m[1] != "" {
+			digits, _ = strconv.Atoi(m[1])
+		}
+		if digits <= 9 { // Trino has up to 12, which no Arrow type keeps
+			return &arrow.TimestampType{Unit: unitOf(digits), TimeZone: "UTC"}
+		}
+	}
 	return arrow.BinaryTypes.String
 }
 
 var (
+	// zonedType is PostgreSQL's and Trino's.
+	zonedType   = regexp.MustCompile(`^timestamp(?:\((\d+)\))? with time zone$`)
 	decimalType = regexp.MustCompile(`(?i)^(?:decimal|numeric) ?\((\d+), ?(\d+)\)$`)
 	// instantType is ClickHouse's: it means an instant, whatever zone it is shown in.
 	instantType = regexp.MustCompile(`^DateTime(?:64)?(?:\((\d+)?(?:, )?(?:'([^']+)')?\))?$`)

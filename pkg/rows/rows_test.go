@@ -99,6 +99,10 @@ func TestValues(t *testing.T) {
 		{"DateTime", at.Truncate(time.Second), `"2026-11-30T09:15:00Z"`, `2026-11-30T09:15:00Z`, `2026-11-30T09:15:00Z`, "timestamp[s, tz=UTC]"},
 		{"DateTime64(9, 'Asia/Kolkata')", at, `"2026-11-30T09:15:00.123456789Z"`, `2026-11-30T09:15:00.123456789Z`, `2026-11-30T14:45:00.123456789+05:30`, "timestamp[ns, tz=Asia/Kolkata]"},
 		{"timestamptz", at.Truncate(time.Microsecond), `"2026-11-30T09:15:00.123456Z"`, `2026-11-30T09:15:00.123456Z`, `2026-11-30T09:15:00.123456Z`, "timestamp[us, tz=UTC]"},
+		{"timestamp(3) with time zone", at.Truncate(time.Millisecond), `"2026-11-30T09:15:00.123Z"`, `2026-11-30T09:15:00.123Z`, `2026-11-30T09:15:00.123Z`, "timestamp[ms, tz=UTC]"},
+		{"timestamp with time zone", "2026-11-30T09:15:00Z", `"2026-11-30T09:15:00Z"`, `2026-11-30T09:15:00Z`, `2026-11-30T09:15:00Z`, "timestamp[us, tz=UTC]"},
+		{"bigint[]", []any{int64(1)}, `["1"]`, `"[""1""]"`, `[1]`, "list<item: int64, nullable>"},
+		{"array(integer)", []any{int64(1)}, `[1]`, `[1]`, `[1]`, "list<item: int32, nullable>"},
 		{"DATETIME", "2026-11-30 09:15:00", `"2026-11-30 09:15:00"`, `2026-11-30 09:15:00`, `2026-11-30 09:15:00`, "utf8"},
 		{"Array(Int64)", []any{int64(1), nil}, `["1",null]`, `"[""1"",null]"`, `[1,null]`, "list<item: int64, nullable>"},
 		{"Array(Array(UInt8))", []any{[]any{uint64(1)}, []any{}}, `[[1],[]]`, `"[[1],[]]"`, `[[1],[]]`, "list<item: list<item: uint8, nullable>, nullable>"},
@@ -142,12 +146,17 @@ func TestWhatDoesNotFitIsAnError(t *testing.T) {
 		{"Array(UInt8)", uint64(1)},
 		{"Array(UInt8)", []any{int64(-1)}},
 		{"Float64", "much"},
+		{"date", "infinity"},
 		{"String", struct{}{}},
 	} {
 		var out bytes.Buffer
 		w, err := rows.NewWriter(rows.Arrow, &out, []event.Column{{Name: "price", Type: c.typ}})
 		require.NoError(t, err)
-		require.ErrorContains(t, w.Write([]any{c.value}), "price", "%s %v", c.typ, c.value)
+		err = w.Write([]any{c.value})
+		require.ErrorContains(t, err, "price", "%s %v", c.typ, c.value)
+		if c.typ != "String" {
+			require.ErrorIs(t, err, rows.ErrUnfit)
+		}
 	}
 	for _, f := range []rows.Format{rows.NDJSON, rows.CSV} {
 		w, err := rows.NewWriter(f, &bytes.Buffer{}, []event.Column{{Name: "x", Type: "String"}})

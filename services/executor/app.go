@@ -152,7 +152,7 @@ func (a *App) openClusters(given map[string]engine.Engine) error {
 		e, ok := given[cfg.Name]
 		if !ok {
 			var err error
-			if e, err = openEngine(cfg); err != nil {
+			if e, err = OpenEngine(cfg); err != nil {
 				return fmt.Errorf("opening engines: %w", err)
 			}
 		}

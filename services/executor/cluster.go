@@ -16,7 +16,8 @@ type cluster struct {
 	budget *retryBudget
 }
 
-func openEngine(cfg EngineConfig) (engine.Engine, error) { return engines.Open(cfg.client()) }
+// OpenEngine makes the client of a configured engine. Nothing is sent before it is used.
+func OpenEngine(cfg EngineConfig) (engine.Engine, error) { return engines.Open(cfg.client()) }
 
 func newCluster(cfg EngineConfig, attempts AttemptConfig, e engine.Engine) *cluster {
 	return &cluster{

@@ -61,6 +61,10 @@ func (y *try) delivered(r stored) attempt.Event {
 	switch {
 	case r.local != nil:
 		f := failure.Of(failure.Internal, "storing the result: "+r.local.Error())
+		if errors.Is(r.local, rows.ErrUnfit) { // as it would be from every engine
+			f = failure.Of(failure.Semantic, f.Message)
+			f.Hint = "A value of the result has no place in the format that was asked for. Ask for another resultFormat, or cast the column to text."
+		}
 		y.failure = &f
 		return attempt.DeliveryFailed
 	case r.err != nil:
