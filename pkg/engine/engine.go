@@ -69,6 +69,8 @@ type Run struct {
 	Stats event.Stats
 	// Elapsed is how long it has run, zero when the engine does not say.
 	Elapsed time.Duration
+	// Progress is the share of its work that is done, 0 to 1, by the engine's own reckoning; nil when it does not say.
+	Progress *float64
 	// Failure is what a failed run failed of, nil when the engine does not say.
 	Failure *Error
 }

@@ -58,13 +58,12 @@ type queryInfo struct {
 	} `json:"session"`
 	ResourceGroup []string `json:"resourceGroupId"`
 	Stats         struct {
-		ElapsedTime         duration `json:"elapsedTime"`
-		RawInputPositions   int64    `json:"rawInputPositions"`
-		RawInputDataSize    dataSize `json:"rawInputDataSize"`
-		PhysicalInput       dataSize `json:"physicalInputDataSize"`
-		PeakTotalMemory     dataSize `json:"peakTotalMemoryReservation"`
-		ProgressPercentage  percent  `json:"progressPercentage"`
-		TotalMemoryReserved dataSize `json:"totalMemoryReservation"`
+		ElapsedTime        duration `json:"elapsedTime"`
+		RawInputPositions  int64    `json:"rawInputPositions"`
+		RawInputDataSize   dataSize `json:"rawInputDataSize"`
+		PhysicalInput      dataSize `json:"physicalInputDataSize"`
+		PeakTotalMemory    dataSize `json:"peakTotalMemoryReservation"`
+		ProgressPercentage percent  `json:"progressPercentage"`
 	} `json:"queryStats"`
 	ErrorType string `json:"errorType"`
 	ErrorCode *struct {

@@ -46,6 +46,10 @@ func newest(found []queryInfo) queryInfo {
 
 func asRun(q queryInfo) engine.Run {
 	run := engine.Run{State: engine.RunActive, Stats: q.stats(), Elapsed: time.Duration(q.Stats.ElapsedTime)}
+	if p := q.Stats.ProgressPercentage; p.known {
+		share := min(max(p.of100/100, 0), 1)
+		run.Progress = &share
+	}
 	switch q.State {
 	case stateFinished:
 		run.State = engine.RunFinished
@@ -61,8 +65,10 @@ func (e *Engine) runs(ctx context.Context, id string, states []string) ([]queryI
 	uri := queryPath + "?" + url.Values{"state": states}.Encode()
 	err := e.call(ctx, http.MethodGet, uri, e.header(), "", func(body io.Reader) error {
 		d := json.NewDecoder(body)
-		if _, err := d.Token(); err != nil {
+		if begin, err := d.Token(); err != nil {
 			return unreadable(err)
+		} else if begin != json.Delim('[') {
+			return fmt.Errorf("%w: it is no list", errGarbage)
 		}
 		for d.More() {
 			var q queryInfo

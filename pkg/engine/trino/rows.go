@@ -87,6 +87,7 @@ func (r *rows) page() *engine.Error {
 		ctx, bound, sub = withStart(r.run, r.sub), startFor, r.sub
 	}
 	uri, began := r.next(), time.Now()
+	var before error
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		answer, err := r.engine.statement(ctx, http.MethodGet, uri, r.engine.header(), "")
 		if err == nil {
@@ -100,10 +101,14 @@ func (r *rows) page() *engine.Error {
 		if cause := context.Cause(r.run); cause != nil {
 			return r.engine.wrap(cause, sub)
 		}
+		if errors.Is(err, engine.ErrGuardExpired) && before != nil {
+			err = before // it says more, and the guard only ended the tries
+		}
+		before = err
 		if refused(err) {
 			bound = min(bound, refusedFor) // the coordinator is down, and its queries with it
 		}
-		if !again(err) || time.Since(began) >= bound {
+		if !again(err) || time.Since(began) >= bound || (sub != nil && sub.TooLate()) {
 			return r.engine.wrap(err, sub)
 		}
 		select {
@@ -163,6 +168,13 @@ func (r *rows) halt(cause error) error {
 		}
 		ctx, cancel := context.WithTimeout(r.engine.life, stopWithin)
 		defer cancel()
+		if !r.sub.Sent() {
+			// Taken back, it can't be started any more, not even by a request that is leaving just now.
+			_ = r.engine.call(ctx, http.MethodDelete, uri, r.engine.header(), "", nil)
+			if !r.sub.Sent() {
+				return
+			}
+		}
 		r.unconfirmed = r.engine.stop(ctx, id, uri)
 	})
 	return r.unconfirmed
