@@ -11,10 +11,10 @@ import (
 )
 
 // Kind says what a record is. A kind that a reader does not know changes nothing and is not an error, so that newer writers may add
-// kinds.
+// kinds. Those of budgets (reserve, refuse, settle, balance, close) are pkg/budget's.
 type Kind string
 
-// The kinds of records.
+// The kinds of records of the lease and of attempts.
 const (
 	// KindLease takes the partition over: it stands if its epoch is the present one plus one.
 	KindLease Kind = "lease"
@@ -33,7 +33,7 @@ type Record struct {
 	Kind  Kind   `json:"kind"`
 	Epoch int64  `json:"epoch"`
 	Owner string `json:"owner"` // unique per process start
-	Key   string `json:"key"`   // the record key: attempt id, or lease/<partition>
+	Key   string `json:"key"`   // the record key: attempt id, session id, or lease/<partition>
 	// Seq numbers an owner's records, so that it tells its own apart when it reads them back. The fold does not look at it.
 	Seq int64 `json:"seq,omitempty"`
 

@@ -69,7 +69,7 @@ func Events() []Event {
 		},
 		{
 			Name: string(event.LedgerRecorded), Go: reflect.TypeFor[ledger.Record](),
-			Summary: "A lease, claim, note or end was written to a ledger. Whether it counts, only a reader of the whole partition knows.",
+			Summary: "A lease, a claim, note or end of an attempt, or a record of a session's budget was written to a ledger. Whether it counts, only a reader of the whole partition knows.",
 		},
 	}
 }
