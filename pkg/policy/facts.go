@@ -276,6 +276,15 @@ func (f *Facts) SetName(name string, v Fact) error {
 	return nil
 }
 
+// Get returns a fact by its name, as far as any rule tests it; else it is missing.
+func (f *Facts) Get(name string) Fact {
+	i, ok := f.words.byName[name]
+	if !ok || f.words.slot[i] < 0 {
+		return Fact{}
+	}
+	return f.values[f.words.slot[i]]
+}
+
 func (f *Facts) set(i int, v Fact) {
 	if slot := f.words.slot[i]; slot >= 0 {
 		f.values[slot] = v
@@ -284,11 +293,11 @@ func (f *Facts) set(i int, v Fact) {
 
 func poolIndex(pool int, id PoolFact) int { return int(taskFacts) + pool*int(poolFacts) + int(id) }
 
-// Lookup finds the description of a fact of this policy by its name.
-func (p *Policy) Lookup(name string) (FactSpec, bool) {
+// Spec finds the description of a fact of this policy by its name.
+func (p *Policy) Spec(name string) (FactSpec, error) {
 	i, ok := p.words.byName[name]
 	if !ok {
-		return FactSpec{}, false
+		return FactSpec{}, fmt.Errorf("no such fact as %q%s", name, suggest(name, p.words.names()))
 	}
-	return p.words.specs[i], true
+	return p.words.specs[i], nil
 }

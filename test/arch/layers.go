@@ -44,6 +44,7 @@ var core = []string{
 	"pkg/classify",
 	"pkg/capacity",
 	"pkg/route",
+	"pkg/scenario", // cases that test a policy
 	"pkg/replay",   // decisions made again
 	"pkg/contrast", // two policies against each other
 	"pkg/attempt",
