@@ -212,6 +212,9 @@ func (g *grid) setter(fact string) (setter, bool) {
 	if s, ok := setters[fact]; ok {
 		return s, true
 	}
+	if s, ok := g.remaining(fact); ok {
+		return s, true
+	}
 	if g.latches[fact] {
 		return setter{signal.Flag, func(in *route.Input, v value) {
 			if in.Latches == nil {
@@ -232,6 +235,30 @@ func (g *grid) setter(fact string) (setter, bool) {
 		}
 	}
 	return setter{}, false
+}
+
+// remaining sets what a session has left by what it has used of the first policy's limit, or of the second's if the first has none.
+func (g *grid) remaining(fact string) (setter, bool) {
+	of := map[string]struct {
+		used string
+		most int64
+	}{
+		"session_queries_remaining": {usedQueries, g.session.MaxQueries},
+		"session_bytes_remaining":   {usedBytes, g.session.MaxBytes},
+		"session_wall_ms_remaining": {usedWallMs, g.session.MaxWall.Milliseconds()},
+	}
+	f, ok := of[fact]
+	if !ok {
+		return setter{}, false
+	}
+	used := setters[f.used]
+	return setter{used.unit, func(in *route.Input, v value) {
+		if v.missing {
+			in.Task.Session, in.Session = nil, nil
+			return
+		}
+		used.set(in, value{number: float64(f.most) - v.number})
+	}}, true
 }
 
 // poolSetter sets the signal behind a fact about a pool. Load is set by what waits.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/pointsman/pointsman/pkg/budget"
 	"github.com/pointsman/pointsman/pkg/policy"
 	"github.com/pointsman/pointsman/pkg/profile"
 	"github.com/pointsman/pointsman/pkg/query"
@@ -29,6 +30,9 @@ func Grid(a, b *policy.Policy) ([]Made, []string) {
 	for _, p := range []*policy.Policy{a, b} {
 		for _, l := range p.Latches {
 			g.latches[l.Name] = true
+		}
+		if l := p.Budgets.AgentSession; l != nil && g.session == (budget.Limits{}) {
+			g.session = *l
 		}
 	}
 	for _, p := range []*policy.Policy{a, b} {
@@ -64,6 +68,7 @@ type grid struct {
 	axes    map[string][]value
 	rules   []base
 	latches map[string]bool
+	session budget.Limits
 	unable  map[string]bool
 }
 

@@ -131,7 +131,7 @@ func (d *differ) named(path string, a, b []any) {
 		if at(b, name) >= 0 {
 			common = append(common, name)
 		} else {
-			d.add(Removed, item(path, name), v, nil)
+			d.add(Removed, item(path, name), without(v), nil)
 		}
 	}
 	// Those of the longest run in the old order stay where they are; the others have moved.

@@ -238,6 +238,9 @@ func answerWords(a Answer) string {
 	for _, r := range a.Reasons {
 		texts = append(texts, stop(r.Text))
 	}
+	if len(texts) == 0 {
+		return clean(place + rule)
+	}
 	return clean(place + rule + ": " + strings.Join(texts, "; "))
 }
 

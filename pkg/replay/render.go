@@ -87,16 +87,14 @@ func writeRows(b *strings.Builder, t table) {
 		}
 	}
 	for _, row := range t.rows {
-		line := "  "
+		cells := make([]string, len(row))
 		for i, cell := range row {
 			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if i < t.left {
-				line += cell + pad + "  "
-			} else {
-				line += pad + cell + "  "
+			if cells[i] = pad + cell; i < t.left {
+				cells[i] = cell + pad
 			}
 		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
+		b.WriteString(strings.TrimRight("  "+strings.Join(cells, "  "), " ") + "\n")
 	}
 }
 
@@ -141,7 +139,7 @@ func (r Report) Markdown() string {
 		if i == 0 {
 			b.WriteString("\n")
 		}
-		fmt.Fprintf(&b, "> %s\n", n)
+		fmt.Fprintf(&b, "> - %s\n", n)
 	}
 	return b.String()
 }

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -19,37 +20,34 @@ func sayRules(say func(string, ...any), c Case) {
 	default:
 		say("Rule %q decided; now it is rule %q.", before, after)
 	}
-	if after != "" && c.BeforePolicy != nil && before != "" {
-		in := c.Input
-		in.Policy = c.BeforePolicy
-		sayRule(say, in, after, "Before, ", "is new")
+	if before == "" || after == "" || c.BeforePolicy == nil || c.AfterPolicy == nil {
+		return
 	}
-	if before != "" && c.AfterPolicy != nil && after != "" {
-		in := c.Prepared
-		in.Policy = c.AfterPolicy
-		sayRule(say, in, before, "Now ", "is gone")
+	in, prepared := c.Input, c.Prepared
+	in.Policy, prepared.Policy = c.BeforePolicy, c.AfterPolicy
+	why := append(ruleWhy(in, after, "In the old policy ", "is new"), ruleWhy(prepared, before, "In the new policy ", "is gone")...)
+	if len(why) == 0 {
+		say("Both match, and the one that stands further up decides.")
+	}
+	for _, w := range why {
+		say("%s", w)
 	}
 }
 
-// sayRule says why a rule does not decide an input by the input's policy.
-func sayRule(say func(string, ...any), in route.Input, rule, when, absent string) {
+// ruleWhy says why a rule does not match an input by the input's policy; nothing when it would.
+func ruleWhy(in route.Input, rule, where, absent string) []string {
 	traces := route.Trace(in)
 	i := slices.IndexFunc(traces, func(t policy.RuleTrace) bool { return t.Rule == rule })
 	if i < 0 {
-		say("Rule %q %s.", rule, absent)
-		return
+		return []string{fmt.Sprintf("Rule %q %s.", rule, absent)}
 	}
-	switch t := traces[i]; t.Result {
-	case policy.RuleNotReached:
-		j := slices.IndexFunc(traces, func(t policy.RuleTrace) bool { return t.Result == policy.RuleDecided })
-		say("%srule %q stands behind %q, which matches first.", when, rule, traces[j].Rule)
-	case policy.RuleFailed, policy.RuleUnknown:
-		texts := make([]string, len(t.Because))
-		for k, b := range t.Because {
-			texts[k] = b.String()
-		}
-		say("%srule %q does not match: %s.", when, rule, strings.Join(texts, "; "))
-	case policy.RuleDecided, policy.RulePassed:
-		// A decision that ended before the rules were asked says so itself.
+	t := traces[i]
+	if t.Result != policy.RuleFailed && t.Result != policy.RuleUnknown {
+		return nil
 	}
+	texts := make([]string, len(t.Because))
+	for k, b := range t.Because {
+		texts[k] = b.String()
+	}
+	return []string{fmt.Sprintf("%srule %q does not match: %s.", where, rule, strings.Join(texts, "; "))}
 }

@@ -83,7 +83,8 @@ func TestACopyIsReadAndItsSourceStaysAsItIs(t *testing.T) {
 }
 
 func TestACopyOfNothing(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
 	for name, dir := range map[string]string{"an empty folder": t.TempDir(), "no folder": filepath.Join(t.TempDir(), "no")} {
 		t.Run(name, func(t *testing.T) {
 			_, err := broker.OpenCopy(t.Context(), dir, []string{"a"}, nil)
@@ -95,7 +96,7 @@ func TestACopyOfNothing(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(bad, "kafka", "meta.json"), []byte("{"), 0o600))
 	_, err := broker.OpenCopy(t.Context(), bad, []string{"a"}, nil)
 	require.ErrorContains(t, err, "meta.json")
-	left, err := filepath.Glob(filepath.Join(os.TempDir(), "pointsman-copy-*"))
+	left, err := filepath.Glob(filepath.Join(temp, "pointsman-copy-*"))
 	require.NoError(t, err)
 	require.Empty(t, left, "a copy that could not be used is removed")
 }
