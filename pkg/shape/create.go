@@ -35,6 +35,11 @@ object:
 	}
 	switch object {
 	case lex.KwTable, lex.KwView:
+	case lex.NoWord:
+		if !p.dataset(i) {
+			s.Command = p.command(i-1, 2)
+			return p.end(i)
+		}
 	case lex.KwIndex, lex.KwTrigger, lex.KwPolicy:
 		for ; i < len(p.toks) && p.punct(i) != ';'; i++ {
 			if p.word(i) == lex.KwOn {
@@ -87,10 +92,23 @@ func (p *parser) definition(i int, table bool) int {
 			b.Roots = append(b.Roots, n)
 			i = end
 		case p.punct(i) == '(' || p.punct(i) == '[' || p.punct(i) == '{':
-			if p.word(i+1) == lex.KwLike {
-				p.likened(i + 2)
-			}
+			p.likenedIn(i)
 			i = p.skip(i)
+		case p.spells(i, "inherits") && p.punct(i+1) == '(':
+			for k := i + 2; k < p.skip(i+1)-1; k++ {
+				k = max(p.likened(k), k)
+			}
+			i = p.skip(i + 1)
+		case w == lex.KwPartition && p.word(i+1) == lex.KwOf:
+			i = p.likened(i + 2) // PostgreSQL's partition of another table
+		case w == lex.KwAs && p.fromFirstAhead(i+1):
+			if table {
+				b.Shape.Statement = CreateTableAs
+			}
+			n, end := p.query(i + 1)
+			b.Outer = n
+			b.Roots = append(b.Roots, n)
+			i = end
 		case w == lex.KwLike || p.spells(i, "clone"):
 			i = p.likened(i + 1)
 		case p.spells(i, "to") && p.isName(i+1) && !table:
@@ -117,6 +135,20 @@ func (p *parser) likened(i int) int {
 	}
 	p.build.Reads(parts)
 	return next
+}
+
+// likenedIn finds LIKE among the columns in the brackets at i.
+func (p *parser) likenedIn(i int) {
+	for k, end := i+1, p.skip(i)-1; k < end; k++ {
+		switch p.punct(k) {
+		case '(', '[', '{':
+			k = p.skip(k) - 1
+			continue
+		}
+		if p.word(k) == lex.KwLike && (k == i+1 || p.punct(k-1) == ',') {
+			p.likened(k + 1)
+		}
+	}
 }
 
 // ifExists skips IF [NOT] EXISTS.

@@ -88,6 +88,9 @@ func (p *parser) endsExpr(i int, where place) bool {
 	w := p.word(i)
 	switch w {
 	case lex.KwFrom:
+		if p.spells(i-1, "fill") {
+			return false // ORDER BY a WITH FILL FROM 1 TO 5
+		}
 		if p.word(i-1) == lex.KwDistinct && (p.word(i-2) == lex.KwIs || p.word(i-2) == lex.KwNot) {
 			return false
 		}
@@ -114,7 +117,12 @@ func (p *parser) endsExpr(i int, where place) bool {
 			return where != inAny
 		}
 		return where == inOn || where == inValues
-	case lex.KwSelect, lex.KwWith:
+	case lex.KwWith:
+		if p.spells(i+1, "fill") || p.spells(i+1, "ties") {
+			return false
+		}
+		fallthrough
+	case lex.KwSelect:
 		return where == inOn || where == inTail || where == inWhere || where == inItems || where == inValues || where == inElement || where == inList
 	case lex.KwInsert:
 		return where == inWhere || where == inTail
@@ -180,6 +188,8 @@ func (p *parser) keyword(i int, n *Query) int {
 	switch w := p.word(i); w {
 	case lex.KwOver:
 		return p.over(i, n)
+	case lex.KwIn:
+		p.inTable(i + 1)
 	case lex.KwRlike, lex.KwRegexp:
 		p.build.Shape.Regex++
 	case lex.KwNext:
@@ -196,6 +206,26 @@ func (p *parser) keyword(i int, n *Query) int {
 		}
 	}
 	return i + 1
+}
+
+// inTable reads ClickHouse's a IN t, which is a IN (SELECT * FROM t), unless the name is one that the text gives to an expression.
+func (p *parser) inTable(i int) {
+	if p.d != lex.ClickHouse || !p.isName(i) || p.inTables > 8 {
+		return
+	}
+	parts, next := p.path(i)
+	if p.punct(next) == '(' || p.punct(next) == '[' || p.cteNamed(parts) != nil {
+		return
+	}
+	p.inTables++
+	if len(parts) == 1 {
+		for k := range p.toks {
+			if p.word(k) == lex.KwAs && p.isName(k+1) && p.name(k+1) == parts[0] {
+				return
+			}
+		}
+	}
+	p.build.Reads(parts)
 }
 
 // notCalled are keywords that a bracket may follow without being called.
@@ -256,6 +286,9 @@ func (p *parser) operator(i int) {
 	case "->", "->>":
 		if p.tok(i+1).Kind == lex.Literal {
 			p.build.Shape.JSON++
+			if p.op(i) == "->>" {
+				p.build.Shape.JSON++ // the quotes are taken off too
+			}
 		}
 	case "#>", "#>>", "@>":
 		p.build.Shape.JSON++

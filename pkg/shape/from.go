@@ -109,7 +109,7 @@ func (p *parser) joined(n *Query, j join, first int) int {
 		return p.unfold(n, i, j.view)
 	}
 	i = p.factor(n, i)
-	p.build.joins(j, p.word(i) == lex.KwOn || p.word(i) == lex.KwUsing && p.punct(i+1) == '(')
+	p.build.joins(j, p.word(i) == lex.KwOn || p.word(i) == lex.KwUsing && (p.punct(i+1) == '(' || p.bareUsing(i)))
 	right := len(n.Items)
 	// The sides that the join fills with NULL, and the sides that its condition may filter.
 	from, to := first, right
@@ -126,9 +126,13 @@ func (p *parser) joined(n *Query, j join, first int) int {
 	case lex.KwAnti:
 		from = left
 	}
-	for p.word(i) == lex.KwOn || p.word(i) == lex.KwUsing && p.punct(i+1) == '(' {
+	for p.word(i) == lex.KwOn || p.word(i) == lex.KwUsing && (p.punct(i+1) == '(' || p.bareUsing(i)) {
 		if p.word(i) == lex.KwUsing {
-			i = p.skip(i + 1)
+			if p.punct(i+1) == '(' {
+				i = p.skip(i + 1)
+			} else {
+				i = p.columns(i + 1)
+			}
 			if p.word(i) == lex.KwAs && p.isName(i+1) {
 				i += 2
 			}
@@ -146,6 +150,22 @@ func (p *parser) joined(n *Query, j join, first int) int {
 		i = end
 	}
 	return i
+}
+
+// bareUsing says that USING a, b stands at i, as ClickHouse takes it. Elsewhere DELETE .. USING names tables.
+func (p *parser) bareUsing(i int) bool {
+	return (p.d == lex.ClickHouse || p.d == lex.Auto) && p.isName(i+1) && p.build.Shape.Statement != Delete
+}
+
+// columns is the index behind a list of names.
+func (p *parser) columns(i int) int {
+	for {
+		parts, next := p.path(i)
+		if len(parts) == 0 || p.punct(next) != ',' {
+			return next
+		}
+		i = next + 1
+	}
 }
 
 // joins counts a join. One without a condition pairs everything with everything, however it is spelled.
@@ -232,8 +252,16 @@ func (p *parser) factor(n *Query, i int) int {
 	for p.word(i) == lex.KwOnly || p.word(i) == lex.KwLateral && p.word(i+1) != lex.KwView {
 		i++
 	}
+	if p.punct(i) == '[' && p.d.MySQLLike() && p.isName(i+1) {
+		i = p.skip(i) // JOIN [BROADCAST] t
+	}
 	if p.punct(i) == '(' {
 		return p.bracketed(n, i)
+	}
+	if p.spells(i, "rows") && p.word(i+1) == lex.KwFrom && p.punct(i+2) == '(' {
+		src := &Item{Fixed: true} // PostgreSQL's ROWS FROM (f(1), g(2))
+		n.Items = append(n.Items, src)
+		return p.alias(src, p.skip(i+2))
 	}
 	if w := p.word(i); (w == lex.KwUnnest || w == lex.KwTable && p.punct(i+1) == '(' || w == lex.KwValues) && p.tok(i).Kind == lex.Bare {
 		src := &Item{Fixed: true}

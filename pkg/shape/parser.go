@@ -29,6 +29,8 @@ type parser struct {
 	ctes    []*Named
 	cteAt   map[string][]*Named // those of each name
 	depth   int
+	// inTables counts the tables behind IN that were looked for.
+	inTables int
 }
 
 var parsers = sync.Pool{New: func() any { return new(parser) }}
@@ -39,7 +41,7 @@ func Extract(sql string, d lex.Dialect, spans *lex.Spans) (*Template, lex.Result
 	defer parsers.Put(p)
 	var r lex.Result
 	p.toks, r = lex.Tokens(p.toks[:0], sql, d, spans, maxTokens)
-	p.s, p.d, p.ctes, p.depth = sql, d, p.ctes[:0], 0
+	p.s, p.d, p.ctes, p.depth, p.inTables = sql, d, p.ctes[:0], 0, 0
 	p.windows = nil
 	p.build = NewBuilder(d)
 	p.pair()

@@ -17,9 +17,21 @@ func (p *parser) headsQuery(i int) bool {
 	case lex.KwTable:
 		return p.isName(i + 1)
 	case lex.KwFrom:
-		return p.isName(i+1) && p.word(i+2) == lex.KwSelect
+		return p.isName(i+1) && p.word(i+2) == lex.KwSelect || p.punct(i-1) == '(' && p.fromFirstAhead(i) && !p.spells(i-2, "trim")
 	}
 	return p.punct(i) == '(' && p.opens[i]
+}
+
+// fromFirstAhead says that FROM t stands at i where a query can.
+func (p *parser) fromFirstAhead(i int) bool {
+	if p.word(i) != lex.KwFrom || !p.isName(i+1) {
+		return false
+	}
+	switch p.d {
+	case lex.DuckDB, lex.ClickHouse, lex.Hive, lex.Spark, lex.Auto:
+		return true
+	}
+	return false
 }
 
 // query reads a query with its WITH, set operations, ORDER BY and LIMIT, and returns the index behind it.

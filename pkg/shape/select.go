@@ -25,6 +25,10 @@ func (p *parser) fromFirst(i int) (*Query, int) {
 			i = next
 		}
 	default:
+		if p.spells(i, "map") || p.spells(i, "reduce") {
+			i = p.selectRest(n, i) // a program's rows
+			break
+		}
 		n.Star, n.Outs = true, []Output{{Star: true}}
 		i = p.clauses(n, i)
 	}
@@ -72,7 +76,24 @@ func (p *parser) selectRest(n *Query, i int) int {
 		break
 	}
 	i = p.items(n, i)
+	if p.d == lex.Hive || p.d == lex.Spark {
+		i = p.script(i)
+	}
 	return p.clauses(n, i)
+}
+
+// script steps over what says how Hive's TRANSFORM runs a program: ROW FORMAT .. USING 'program' AS (a, b).
+func (p *parser) script(i int) int {
+	if p.word(i-1) == lex.KwRow && p.word(i) == lex.KwFormat || p.word(i) == lex.KwUsing && p.tok(i+1).Kind == lex.Literal {
+		for i < len(p.toks) && p.word(i) != lex.KwFrom && p.word(i) != lex.KwWhere && p.punct(i) != ')' && p.punct(i) != ';' {
+			if p.punct(i) == '(' {
+				i = p.skip(i)
+				continue
+			}
+			i++
+		}
+	}
+	return i
 }
 
 // endsItem says that an output column ends before i, so that the word there was the column.

@@ -105,6 +105,11 @@ func (p *parser) show(i int) int {
 			if p.word(k) == lex.KwTable || p.word(k) == lex.KwView {
 				k++
 			}
+			if p.punct(k) == '(' && p.opens[k] {
+				n, end := p.query(k) // SHOW STATS FOR (query)
+				b.Roots = append(b.Roots, n)
+				return p.end(end)
+			}
 			return p.shown(k)
 		case lex.NoWord:
 			if p.spells(i, "tblproperties") || p.spells(i, "tags") || p.spells(i, "tablet") || p.spells(i, "refs") {
@@ -132,7 +137,11 @@ func (p *parser) shown(i int) int {
 // describe reads DESCRIBE of a query or a table.
 func (p *parser) describe(i int) int {
 	b := p.build
-	for p.word(i) == lex.KwTable || p.word(i) == lex.KwExtended || p.spells(i, "formatted") || p.spells(i, "output") {
+	if (p.spells(i, "input") || p.spells(i, "output")) && p.isName(i+1) {
+		b.Shape.Statement = Show // of a prepared statement
+		return p.end(i)
+	}
+	for p.word(i) == lex.KwTable || p.word(i) == lex.KwExtended || p.spells(i, "formatted") || p.spells(i, "query") && p.headsQuery(i+1) {
 		i++
 	}
 	if p.headsQuery(i) || p.word(i) == lex.KwInsert || p.word(i) == lex.KwUpdate || p.word(i) == lex.KwDelete {

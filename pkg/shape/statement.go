@@ -35,6 +35,9 @@ func (p *parser) statement(i int) int {
 	b := p.build
 	s := &b.Shape
 	scope := len(p.ctes)
+	for p.punct(i) == '{' && p.skip(i) < len(p.toks) {
+		i = p.skip(i) // {{ config(..) }} and {% set .. %} of a template
+	}
 	lead := i
 	for p.punct(lead) == '(' {
 		lead++
@@ -110,8 +113,11 @@ target:
 			i = p.skip(i)
 		}
 	} else if parts, next := p.path(i); len(parts) > 0 {
-		b.Writes(TableOf(parts))
-		i = next
+		if i = next; p.punct(i) == '(' && p.tok(i+1).Kind == lex.Literal {
+			i = p.skip(i) // FILES('path' = ..) is a function
+		} else {
+			b.Writes(TableOf(parts))
+		}
 	}
 	if overwrite && b.depth == 0 {
 		b.Shape.Effect = Repeatable

@@ -26,6 +26,11 @@ func (p *parser) command(i, n int) string {
 	return out
 }
 
+// dataset says that the word at i means a table or view in Dremio.
+func (p *parser) dataset(i int) bool {
+	return (p.d == lex.Dremio || p.d == lex.ANSI || p.d == lex.Auto) && (p.spells(i, "vds") || p.spells(i, "pds")) && p.isName(i+1)
+}
+
 // resource says that the word at i is a kind of file that a session of Spark or Hive can be given: ADD JAR path.
 func (p *parser) resource(i int) bool {
 	if p.tok(i).Kind != lex.Bare || p.punct(i+1) == '.' || p.punct(i+1) == ',' {
@@ -114,6 +119,9 @@ func (p *parser) utility(i int) int {
 		s.Effect = Repeatable
 		return p.objects(i+1, readsTable)
 	case lex.KwCheck, lex.KwExport:
+		if p.word(i+1) == lex.KwDatabase {
+			return p.end(i)
+		}
 		return p.objects(i+1, readsTable)
 	case lex.KwCache, lex.KwUncache:
 		s.Effect = SessionEffect
@@ -134,9 +142,33 @@ func (p *parser) utility(i int) int {
 	switch {
 	case w == lex.KwExists && (p.d == lex.ClickHouse || p.d == lex.Auto) && p.tok(i+1).Kind != lex.Punct:
 		return p.exists(i + 1)
-	case p.spells(i, "pivot") || p.spells(i, "summarize"):
+	case p.spells(i, "pivot") || p.spells(i, "unpivot") || p.spells(i, "summarize"):
 		s.Statement = Select
 		return p.objects(i+1, readsTable)
+	case p.d.Family() == "spark" && (p.spells(i, "map") || p.spells(i, "reduce")):
+		s.Statement, s.Command = Select, ""
+		n := &Query{}
+		b.Outer = n
+		b.Roots = append(b.Roots, n)
+		return p.selectRest(n, i)
+	case p.spells(i, "trace") && p.headsStatement(i+1):
+		return p.explained(i+1, true)
+	case p.spells(i, "batch") && p.word(i+1) == lex.KwOn || p.spells(i, "batch") && p.word(i+1) == lex.KwLimit: // TiDB's BATCH ON id LIMIT n DELETE ..
+		for ; i < len(p.toks) && p.punct(i) != ';'; i++ {
+			switch p.word(i) {
+			case lex.KwDelete, lex.KwUpdate, lex.KwInsert, lex.KwReplace:
+				return p.statement(i)
+			}
+		}
+		return i
+	case p.spells(i, "flush") && (p.word(i+1) == lex.KwTables || p.word(i+1) == lex.KwTable):
+		return p.objects(i+1, readsTable)
+	case p.spells(i, "handler"):
+		return p.objects(i+1, readsTable)
+	case (p.spells(i, "backup") || p.spells(i, "split")) && p.word(i+1) == lex.KwTable:
+		return p.objects(i+1, readsTable)
+	case (p.spells(i, "restore") || p.spells(i, "flashback")) && p.word(i+1) == lex.KwTable:
+		return p.objects(i+1, writesTable)
 	case p.tok(i).Kind != lex.Bare || w == lex.NoWord:
 		s.Statement = ""
 	}
@@ -178,14 +210,14 @@ func (p *parser) objects(i int, how touched) int {
 	for {
 		switch p.word(i) {
 		case lex.KwTable, lex.KwTables, lex.KwView, lex.KwMaterialized, lex.KwOnly, lex.KwTemporary, lex.KwDictionary, lex.KwLocal, lex.KwIndex,
-			lex.KwExtended, lex.KwVerbose, lex.KwSync, lex.KwRepair:
+			lex.KwExtended, lex.KwVerbose, lex.KwSync, lex.KwRepair, lex.KwExternal:
 			i++
 			continue
 		case lex.KwIf:
 			i = p.ifExists(i)
 			continue
 		}
-		if p.spells(i, "no_write_to_binlog") || p.spells(i, "full") || p.spells(i, "freeze") || p.spells(i, "dynamic") || p.spells(i, "sample") {
+		if p.spells(i, "no_write_to_binlog") || p.spells(i, "full") || p.spells(i, "freeze") || p.spells(i, "dynamic") || p.spells(i, "sample") || p.spells(i, "concurrently") && p.isName(i+1) {
 			i++
 			continue
 		}
@@ -220,6 +252,9 @@ func (p *parser) objects(i int, how touched) int {
 		switch {
 		case p.punct(i) == ',' || p.spells(i, "to") || p.word(i) == lex.KwAnd:
 			i++
+			if _, behind := p.path(i); p.punct(i-1) == 0 && p.punct(behind) == '(' {
+				return p.end(i) // BACKUP TABLE t TO Disk(..)
+			}
 			continue
 		}
 		break
@@ -234,17 +269,32 @@ func (p *parser) alter(i int) int {
 	switch p.word(i) {
 	case lex.KwTable, lex.KwView, lex.KwMaterialized:
 	default:
-		return p.end(i)
+		if !p.dataset(i) {
+			return p.end(i)
+		}
+		i++
 	}
 	for p.word(i) == lex.KwTable || p.word(i) == lex.KwView || p.word(i) == lex.KwMaterialized || p.word(i) == lex.KwOnly {
 		i++
 	}
-	parts, next := p.path(p.ifExists(i))
+	if i = p.ifExists(i); p.word(i) == lex.KwOnly {
+		i++
+	}
+	parts, next := p.path(i)
 	if len(parts) == 0 {
 		return p.end(i)
 	}
 	b.Writes(TableOf(parts))
 	for i = next; i < len(p.toks) && p.punct(i) != ';'; i++ {
+		if p.spells(i, "to") && p.word(i+1) == lex.KwTable { // MOVE PARTITION p TO TABLE u
+			if other, _ := p.path(i + 2); len(other) > 0 {
+				b.Writes(TableOf(other))
+			}
+		}
+		if p.word(i) == lex.KwFrom && p.d == lex.ClickHouse && p.tok(i-1).Kind == lex.Literal && p.isName(i+1) { // REPLACE PARTITION p FROM u
+			other, _ := p.path(i + 1)
+			b.Reads(other)
+		}
 		if p.word(i) == lex.KwWith && p.word(i+1) == lex.KwTable || p.word(i) == lex.KwAttach && p.word(i+1) == lex.KwPartition && !p.d.MySQLLike() && p.isName(i+2) {
 			if other, _ := p.path(i + 2); len(other) > 0 {
 				b.Writes(TableOf(other))
@@ -309,7 +359,7 @@ func (p *parser) cache(i int) int {
 // load reads LOAD DATA .. INTO TABLE t.
 func (p *parser) load(i int) int {
 	for ; i < len(p.toks) && p.punct(i) != ';'; i++ {
-		if p.word(i) == lex.KwTable {
+		if p.word(i) == lex.KwTable || p.word(i) == lex.KwInto && p.isName(i+1) && p.word(i+1) != lex.KwTable {
 			if parts, _ := p.path(i + 1); len(parts) > 0 {
 				p.build.Writes(TableOf(parts))
 			}
@@ -349,7 +399,17 @@ func (p *parser) copy(i int) int {
 		b.Reads(parts)
 		b.Wrote = true
 	}
-	return p.rest(nil, next+1)
+	for i = next; i < len(p.toks) && p.punct(i) != ';'; i++ {
+		if p.punct(i) != '(' {
+			continue
+		}
+		if p.opens[i] {
+			n, _ := p.query(i + 1) // COPY INTO t FROM (SELECT ..)
+			b.Roots = append(b.Roots, n)
+		}
+		i = p.skip(i) - 1 // else options
+	}
+	return i
 }
 
 // wrapped reads the statement that another keeps for later: PREPARE p AS .., DECLARE c CURSOR FOR .., SUBMIT TASK AS ...
@@ -357,7 +417,8 @@ func (p *parser) wrapped(i int, effect Effect) int {
 	s := &p.build.Shape
 	command := s.Command
 	for ; i < len(p.toks) && p.punct(i) != ';'; i++ {
-		if (p.word(i) == lex.KwAs || p.word(i) == lex.KwFor) && p.headsStatement(i+1) {
+		w := p.word(i)
+		if (w == lex.KwAs || w == lex.KwFor || w == lex.KwFrom) && (p.headsStatement(i+1) && p.punct(i+1) != ';' || p.word(i+1) == lex.KwCreate) {
 			i = p.statement(i + 1)
 			break
 		}
@@ -379,10 +440,17 @@ func (p *parser) granted(i int) int {
 		case lex.KwSchema, lex.KwDatabase, lex.KwFunction, lex.KwCatalog, lex.KwAll:
 			return p.end(i)
 		}
-		if parts, next := p.path(i); len(parts) > 0 && p.punct(next) != '.' {
+		for {
+			parts, next := p.path(i)
+			if len(parts) == 0 || p.punct(next) == '.' {
+				return p.end(i)
+			}
 			p.build.Reads(parts)
+			if i = next; p.punct(i) != ',' {
+				return p.end(i)
+			}
+			i++
 		}
-		return p.end(i)
 	}
 	return i
 }

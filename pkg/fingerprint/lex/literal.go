@@ -157,8 +157,15 @@ func (p *pass) number(i int) int {
 				for k < len(s) && class[s[k]] == cDigit {
 					k++
 				}
-				if k >= len(s) || !inName[s[k]] || glued[Lookup(s[k:nameEnd(s, k)])] {
+				end := k
+				if k < len(s) && inName[s[k]] {
+					end = nameEnd(s, k)
+				}
+				switch {
+				case end == k, glued[Lookup(s[k:end])]:
 					return p.numberEnd(i, k, fraction)
+				case p.rules&ruleRawSet != 0 && isSuffix(s[k:end]):
+					return p.numberEnd(i, end, fraction) // 1e3D
 				}
 			}
 		}

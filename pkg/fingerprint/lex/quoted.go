@@ -154,8 +154,9 @@ const (
 )
 
 // guessDouble decides once per text, by what stands around its double quotes: a back quote anywhere makes them strings;
-// a dot, FROM, JOIN, INTO, TABLE, UPDATE, SELECT, BY or AS before them, or a dot or a comparison behind them, makes them
-// names. Without any such sign they are strings, since a name that is lost costs less than a value that leaks.
+// a dot, FROM, JOIN, INTO, TABLE, UPDATE, SELECT or BY before them, or a dot or a comparison behind them, makes them names.
+// So does AS, unless others stand behind a comparison or an opening bracket: MySQL takes strings as aliases. Without any
+// such sign they are strings, since a name that is lost costs less than a value that leaks.
 func (p *pass) guessDouble() uint8 {
 	if p.guessed == 0 {
 		p.guessed = p.lookAtDoubles()
@@ -165,8 +166,9 @@ func (p *pass) guessDouble() uint8 {
 
 func (p *pass) lookAtDoubles() uint8 {
 	s := p.s
-	guess := doubleString
+	guess, alias, value := doubleString, false, false
 	named := false // what was read last says that a name comes
+	operand := false
 	var word Word
 	for i := 0; i < len(s); {
 		if next := p.blank(i); next > i {
@@ -181,21 +183,31 @@ func (p *pass) lookAtDoubles() uint8 {
 			before := word
 			word = Lookup(s[i:end])
 			named = namesNext(word, before)
+			operand = word == KwLike || word == KwIlike || word == KwBetween || word == KwThen || word == KwElse
 			i = end
 			continue
 		case cQuote:
 			i = find(s, i+1, '\'', '\'')
-			named = false
+			named, operand = false, false
 		case cDouble:
 			end := find(s, i+1, '"', '"')
-			if end < len(s) && (named && (word != KwSelect || nameEnd(s, i+1) == end) || p.namedBehind(end+1)) {
+			switch {
+			case end >= len(s):
+			case named && word == KwAs:
+				alias = true
+			case named && (word != KwSelect || nameEnd(s, i+1) == end) || p.namedBehind(end+1):
 				guess = doubleName
 			}
-			i, named = end, false
+			value = value || operand
+			i, named, operand = end, false, false
 		default:
 			named = c == '.'
+			operand = c == '=' || c == '<' || c == '>' || c == '('
 		}
 		i++
+	}
+	if alias && !value {
+		return doubleName
 	}
 	return guess
 }
