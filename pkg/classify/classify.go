@@ -32,64 +32,74 @@ type Features struct {
 	// PeakMemoryBytes is the most this fingerprint has used anywhere; LightMemoryBytes what the smallest pool allows.
 	PeakMemoryBytes  signal.Value
 	LightMemoryBytes signal.Value
+	// Covered is 1 when a materialised aggregate can answer it.
+	Covered signal.Value
 }
 
 // Rule is one row of the table.
 type Rule struct {
 	ID      string
 	Verdict Verdict
-	When    func(Features, policy.Thresholds) bool
-	Why     func(Features, policy.Thresholds) string
+	When    func(*Features, *policy.Thresholds) bool
+	Why     func(*Features, *policy.Thresholds) string
 }
 
 // Rules are tried in order, the first that fires decides.
 var Rules = []Rule{
 	{
 		ID: "memory_killed_before", Verdict: Heavy,
-		When: func(f Features, _ policy.Thresholds) bool { return over(f.MemoryKills, 0) },
-		Why: func(f Features, _ policy.Thresholds) string {
+		When: func(f *Features, _ *policy.Thresholds) bool { return over(f.MemoryKills, 0) },
+		Why: func(f *Features, _ *policy.Thresholds) string {
 			return fmt.Sprintf("a memory limit killed it before (%s)", f.MemoryKills)
 		},
 	},
 	{
+		ID: "reflection", Verdict: Light,
+		When: func(f *Features, _ *policy.Thresholds) bool { return over(f.Covered, 0) },
+		Why:  func(*Features, *policy.Thresholds) string { return "a materialised aggregate answers it" },
+	},
+	{
 		ID: "peak_memory", Verdict: Heavy,
-		When: func(f Features, _ policy.Thresholds) bool {
+		When: func(f *Features, _ *policy.Thresholds) bool {
 			limit, ok := f.LightMemoryBytes.Get()
 			return ok && limit > 0 && over(f.PeakMemoryBytes, limit)
 		},
-		Why: func(f Features, _ policy.Thresholds) string {
+		Why: func(f *Features, _ *policy.Thresholds) string {
 			return fmt.Sprintf("it has used %s before, over the light pools' %s", f.PeakMemoryBytes, f.LightMemoryBytes)
 		},
 	},
 	{
 		ID: "scan_bytes", Verdict: Heavy,
-		When: func(f Features, t policy.Thresholds) bool { return over(f.ScanBytes, float64(t.HeavyBytes)) },
-		Why: func(f Features, t policy.Thresholds) string {
+		When: func(f *Features, t *policy.Thresholds) bool { return over(f.ScanBytes, float64(t.HeavyBytes)) },
+		Why: func(f *Features, t *policy.Thresholds) string {
 			return fmt.Sprintf("it scans %s, over the threshold of %d bytes", f.ScanBytes, t.HeavyBytes)
 		},
 	},
 	{
 		ID: "join_tables", Verdict: Heavy,
-		When: func(f Features, t policy.Thresholds) bool { return over(f.JoinTables, float64(t.HeavyJoinTables)) },
-		Why: func(f Features, t policy.Thresholds) string {
+		When: func(f *Features, t *policy.Thresholds) bool { return over(f.JoinTables, float64(t.HeavyJoinTables)) },
+		Why: func(f *Features, t *policy.Thresholds) string {
 			return fmt.Sprintf("it joins %s tables, over the threshold of %d", f.JoinTables, t.HeavyJoinTables)
 		},
 	},
 	{
 		ID: "scan_unknown", Verdict: Unclear,
-		When: func(f Features, _ policy.Thresholds) bool { _, ok := f.ScanBytes.Get(); return !ok },
-		Why:  func(Features, policy.Thresholds) string { return "nothing is known of its size" },
+		When: func(f *Features, _ *policy.Thresholds) bool { _, ok := f.ScanBytes.Get(); return !ok },
+		Why:  func(*Features, *policy.Thresholds) string { return "nothing is known of its size" },
 	},
 }
 
-// Classify returns the verdict, the rule that gave it, and why. Without a rule that fires a query is light.
-func Classify(f Features, t policy.Thresholds) (v Verdict, rule, why string) {
-	for _, r := range Rules {
-		if r.When(f, t) {
-			return r.Verdict, r.ID, r.Why(f, t)
+// light is what a query is without a rule that fires.
+var light = Rule{Verdict: Light, Why: func(*Features, *policy.Thresholds) string { return "no sign of weight" }}
+
+// Classify returns the rule that gives the verdict. Without a rule that fires a query is light.
+func Classify(f *Features, t *policy.Thresholds) *Rule {
+	for i := range Rules {
+		if Rules[i].When(f, t) {
+			return &Rules[i]
 		}
 	}
-	return Light, "", "no sign of weight"
+	return &light
 }
 
 func over(v signal.Value, limit float64) bool {

@@ -27,15 +27,18 @@ func TestClassify(t *testing.T) {
 		{"a stale size is not known", classify.Features{ScanBytes: n(1).Aged(at.Add(time.Hour), time.Second)}, classify.Unclear, "scan_unknown"},
 		{"killed before", classify.Features{ScanBytes: n(1), MemoryKills: n(1)}, classify.Heavy, "memory_killed_before"},
 		{"peak over the light pools", classify.Features{ScanBytes: n(1), PeakMemoryBytes: n(11), LightMemoryBytes: n(10)}, classify.Heavy, "peak_memory"},
+		{"an aggregate answers it, whatever the raw scan", classify.Features{ScanBytes: n(9999), JoinTables: n(9), Covered: n(1)}, classify.Light, "reflection"},
+		{"no aggregate answers it", classify.Features{ScanBytes: n(9999), Covered: n(0)}, classify.Heavy, "scan_bytes"},
+		{"an aggregate, and it was killed all the same", classify.Features{MemoryKills: n(1), Covered: n(1)}, classify.Heavy, "memory_killed_before"},
 		{"large", classify.Features{ScanBytes: n(1001)}, classify.Heavy, "scan_bytes"},
 		{"wide join", classify.Features{ScanBytes: n(1), JoinTables: n(5)}, classify.Heavy, "join_tables"},
 		{"wide join of unknown size", classify.Features{JoinTables: n(5)}, classify.Heavy, "join_tables"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			v, rule, why := classify.Classify(c.f, th)
-			require.Equal(t, c.verdict, v)
-			require.Equal(t, c.rule, rule)
-			require.NotEmpty(t, why)
+			rule := classify.Classify(&c.f, &th)
+			require.Equal(t, c.verdict, rule.Verdict)
+			require.Equal(t, c.rule, rule.ID)
+			require.NotEmpty(t, rule.Why(&c.f, &th))
 		})
 	}
 }

@@ -30,12 +30,12 @@ const (
 	// priorSigma is the spread of an estimate without history: templates swing by more than this, but a wider one would
 	// make every candidate look alike.
 	priorSigma = 0.8
-	// blindSigma is the spread when not even the bytes are known.
+	// blindSigma is the spread when not even the bytes are known; no evidence makes for a wider one.
 	blindSigma = 1.5
 	// blindMs is what a query takes on top of the start-up when nothing is known of it.
 	blindMs = 1000
 	// slowest and fastest bound what is believed of a cluster's slow-down.
-	slowest, fastest = 20, 0.25
+	slowest, fastest = 20, 0.05
 )
 
 // How many runs of a rung weigh as much as all that lies below it. The better the rung below predicts the one above, the more
@@ -193,7 +193,7 @@ func shrink(below Term, r *Runs, k float64) Term {
 	return Term{
 		Shift: below.Shift,
 		Mu:    w*mu + (1-w)*below.Mu,
-		Sigma: math.Max(minSigma, math.Sqrt(w*variance+(1-w)*below.Sigma*below.Sigma)),
+		Sigma: math.Min(math.Max(minSigma, math.Sqrt(w*variance+(1-w)*below.Sigma*below.Sigma)), blindSigma),
 	}
 }
 

@@ -122,7 +122,7 @@ func (s *scene) complete(c *candidate) {
 	var evidence event.Evidence
 	p.time.Exec, evidence = estimate.Execution(estimate.Prior{Startup: c.pool.Startup, BytesPerSecond: c.pool.BytesPerSecond}, &sources)
 
-	p.ok = successRate(in, c.rec)
+	p.ok = successRate(in, c.rec, c.pool.SignalKey != "")
 	p.pHit = round(p.time.Within(s.slaLeft) * p.ok)
 	exec := p.time.Exec.Mean()
 	p.total = round(p.wait + p.acquire + exec + p.time.Deliver.Shift)
@@ -168,11 +168,12 @@ func digits(n float64) float64 {
 
 // successRate is the share of runs that ended well here, with one good run added so that a first failure does not damn a
 // pool for ever. Memory kills that later successes have outweighed no longer count, and runs that were stopped for their time count
-// as long ones instead. Without history it is 1: the prior's spread carries the doubt.
-func successRate(in *Input, r *record) float64 {
+// as long ones instead. Without history it is 1: the prior's spread carries the doubt. Kills of a lane that passed the filters all
+// the same were another lane's.
+func successRate(in *Input, r *record, lane bool) float64 {
 	p := &r.prof
 	runs := p.Runs - r.runs.Stopped
-	if p.SuccessesAfterKill >= in.Policy.Thresholds.MemoryKillForgivenAfter {
+	if lane || p.SuccessesAfterKill >= in.Policy.Thresholds.MemoryKillForgivenAfter {
 		runs -= p.MemoryKills
 	}
 	if !r.found || runs <= 0 {

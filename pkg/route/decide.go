@@ -39,8 +39,8 @@ func decide(in Input) event.RouteDecision {
 	if reason, refusal := admission(&in, d.Tables); refusal != nil {
 		return reject(d, reason, refusal)
 	}
-	verdict, _, _ := classify.Classify(features(&in), in.Policy.Thresholds)
-	d.Verdict = string(verdict)
+	weight := features(&in)
+	d.Verdict = string(classify.Classify(&weight, &in.Policy.Thresholds).Verdict)
 
 	match := in.Policy.Match(facts(&in))
 	d.RuleTags, d.Notify = match.Tags, match.Notify()
@@ -49,8 +49,12 @@ func decide(in Input) event.RouteDecision {
 		rule = *match.Rule
 		d.Rule = rule.Name
 		text := rule.Reason
-		if text == "" {
-			text = string(rule.Action) + rule.Pool
+		switch {
+		case text != "":
+		case rule.Action == policy.ToReject:
+			text = "it takes none of these"
+		default:
+			text = "it routes to " + rule.Pool
 		}
 		if rule.Action == policy.ToReject {
 			return reject(d, NewReason(RejectedByRule, "rule", rule.Name, "reason", text), nil)

@@ -189,13 +189,6 @@ func TestMissingSignalsNeverRemoveAndAreSaid(t *testing.T) {
 }
 
 func TestAQueueThatNobodySeesIsNotAnEmptyOne(t *testing.T) {
-	without := func(cluster string, names ...signal.Name) func(*route.Input) {
-		return func(in *route.Input) {
-			for _, name := range names {
-				delete(in.Signals[cluster], name)
-			}
-		}
-	}
 	d := route.Decide(input(t, without("interactive", signal.EstWaitMs, signal.Queued)))
 	require.Equal(t, "batch", d.Cluster, route.Explain(d))
 

@@ -36,9 +36,10 @@ func ExplainInput(in Input) Explanation {
 	b.WriteString(Explain(*d))
 	w := words{&b}
 	if d.Verdict != "" {
-		v, row, why := classify.Classify(features(&in), in.Policy.Thresholds)
-		e.Verdict = &VerdictWhy{Verdict: v, Row: row, Why: why}
-		w.line("Verdict %s: %s.", v, why)
+		weight := features(&in)
+		row := classify.Classify(&weight, &in.Policy.Thresholds)
+		e.Verdict = &VerdictWhy{Verdict: row.Verdict, Row: row.ID, Why: row.Why(&weight, &in.Policy.Thresholds)}
+		w.line("Verdict %s: %s.", e.Verdict.Verdict, e.Verdict.Why)
 		e.Rules = in.Policy.Trace(facts(&in))
 		w.line("Rules:")
 		for _, r := range e.Rules {

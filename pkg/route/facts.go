@@ -162,7 +162,7 @@ func peakMemory(in *Input) int64 {
 
 // features are what the verdict looks at.
 func features(in *Input) classify.Features {
-	f := classify.Features{ScanBytes: in.scanBytes()}
+	f := classify.Features{ScanBytes: in.scanBytes(), Covered: in.Estimates[ReflectionCovers]}
 	if parsed(in) {
 		f.JoinTables = signal.Of(float64(in.Shape.JoinTables), signal.Count, "shape", in.Now)
 	}

@@ -70,7 +70,7 @@ func (s *scene) flipSLA(winner, c *candidate) *event.Flip {
 		return nil
 	}
 	// With a longer SLA the winner does better as well, so that only the best band makes them equal.
-	target := math.Ceil(s.needed(0)*1000) / 1000
+	target := s.needed(0)
 	if target/c.parts.ok <= mostProbable {
 		need := c.parts.time.Quantile(target/c.parts.ok) + float64(s.in.sla().Milliseconds()) - s.slaLeft
 		return &event.Flip{What: FlipSLA, To: value(upwards(need))}
@@ -93,7 +93,7 @@ func (s *scene) flipQueue(c *candidate, p float64) *event.Flip {
 	if !c.parts.waitKnown {
 		t.Wait = estimate.Around(math.Max(s.slaLeft, 1), waitSigma)
 	}
-	wait, ok := t.MostWait(s.slaLeft, math.Ceil(p*1000)/1000/c.parts.ok)
+	wait, ok := t.MostWait(s.slaLeft, p/c.parts.ok)
 	if !ok || (c.parts.waitKnown && wait >= c.parts.wait) {
 		return nil
 	}
@@ -108,7 +108,7 @@ func (s *scene) flipCompletion(winner, c *candidate) *event.Flip {
 		return &event.Flip{What: FlipQueue, To: value(math.Floor(wait))}
 	}
 	exec := p.time.Exec.Mean()
-	if run := most - (p.total - exec); run > 0 {
+	if run := most - (p.total - exec); run > exec/10 { // no query gets faster than that by itself
 		return &event.Flip{What: FlipRun, To: value(math.Floor(run*10) / 10)}
 	}
 	return nil

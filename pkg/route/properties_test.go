@@ -63,14 +63,12 @@ func TestDecideProperties(t *testing.T) {
 		winners := 0
 		for _, c := range d.Candidates {
 			require.Falsef(rt, c.Filtered != nil && c.Rank != 0, "a filtered candidate has no rank: %+v", c)
+			require.Equal(rt, c.Rank > 1, c.LostBy != nil, "every loser, and nobody else, says what it lost by")
 			if c.Rank == 1 {
 				winners++
 				require.Equal(rt, d.Target, c.Target)
 				require.False(rt, slices.ContainsFunc(in.Excluded, func(x event.Target) bool { return x.Cluster == c.Cluster }))
 				require.Equal(rt, 1.0, c.Propensity)
-			}
-			if c.Rank > 1 {
-				require.NotNil(rt, c.LostBy)
 			}
 		}
 		if d.Kind == event.Route {
@@ -80,22 +78,93 @@ func TestDecideProperties(t *testing.T) {
 			require.NotNil(rt, d.Rejection)
 			require.NotEmpty(rt, d.Rejection.Message)
 		}
+
+		var back event.RouteDecision
+		require.NoError(rt, json.Unmarshal(first, &back))
+		require.Equal(rt, route.Explain(d), route.Explain(back), "a decision of last week explains itself")
+	})
+}
+
+// TestALongerSLANeverHurts: the probability of a hit, of every candidate.
+func TestALongerSLANeverHurts(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		in := fleet(rt, t)
+		before := route.Decide(in)
+		in.Task.SLASeconds = new(*in.Task.SLASeconds + rapid.Float64Range(0, 100).Draw(rt, "more"))
+		after := route.Decide(in)
+		for _, c := range before.Candidates {
+			require.GreaterOrEqual(rt, hit(candidateAt(after, c.Target)), hit(&c))
+		}
+	})
+}
+
+func hit(c *event.Candidate) float64 {
+	if c.Estimate == nil {
+		return 0
+	}
+	p, _ := c.Estimate.PHit.Get()
+	return p
+}
+
+// TestMissingIsNeitherZeroNorGood: a pool of which a signal is missing is no better off than when the signal says the best, and where
+// that is a wait it is worse off. Its rank does not improve either.
+func TestMissingIsNeitherZeroNorGood(t *testing.T) {
+	best := map[signal.Name]float64{signal.EstWaitMs: 0, signal.Running: 0, signal.Queued: 0, signal.Healthy: 1, signal.Ready: 1, signal.Slots: 1000}
+	rapid.Check(t, func(rt *rapid.T) {
+		in := fleet(rt, t)
+		var names []signal.Name
+		for _, name := range []signal.Name{signal.EstWaitMs, signal.Running, signal.Queued, signal.Healthy, signal.Ready, signal.Slots} {
+			if rapid.Bool().Draw(rt, string(name)) {
+				names = append(names, name)
+			}
+		}
+		good, missing, stale := in, in, in
+		good.Signals, missing.Signals, stale.Signals = in.Signals.Clone(), in.Signals.Clone(), in.Signals.Clone()
+		for _, name := range names {
+			observe(&good, "p0", map[signal.Name]float64{name: best[name]})
+			observe(&stale, "p0", map[signal.Name]float64{name: best[name]})
+			old("p0", name)(&stale)
+			without("p0", name)(&missing)
+		}
+		known := route.Decide(good)
+		at := known.Candidates[0].Target
+		for what, other := range map[string]route.Input{"missing": missing, "stale": stale} {
+			d := route.Decide(other)
+			if candidateAt(known, at).Filtered != nil {
+				require.NotNil(rt, candidateAt(d, at).Filtered, "%s %v passes where the best does not", what, names)
+				continue
+			}
+			if candidateAt(d, at).Filtered != nil {
+				continue
+			}
+			require.LessOrEqual(rt, hit(candidateAt(d, at)), hit(candidateAt(known, at))+0.01, "%s %v\n%s\n%s", what, names, route.Explain(known), route.Explain(d))
+			require.GreaterOrEqual(rt, band(candidateAt(d, at), "slaProbability"), band(candidateAt(known, at), "slaProbability"))
+			wait := candidateAt(d, at).Estimate.QueueMs
+			if _, ok := wait.Get(); !ok {
+				require.Positive(rt, band(candidateAt(d, at), "slaProbability"), "a queue that nobody sees is never good enough")
+				_, seen := candidateAt(known, at).Estimate.QueueMs.Get()
+				if p := hit(candidateAt(known, at)); seen && p > 0.01 && *in.Task.SLASeconds <= 2 && !slices.Contains(names, signal.Ready) {
+					require.Less(rt, hit(candidateAt(d, at)), p, "and it is not an empty one")
+				}
+			}
+		}
 	})
 }
 
 // TestLongerQueueNeverAttracts: more wait on a pool never moves a query to it.
 func TestLongerQueueNeverAttracts(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		in := drawn(rt, t)
-		in.Policy = load(t, twoPools)
+		in := fleet(rt, t)
 		wait := rapid.Float64Range(0, 20000).Draw(rt, "wait")
-		set("interactive", map[signal.Name]float64{signal.EstWaitMs: wait})(&in)
+		set("p0", map[signal.Name]float64{signal.EstWaitMs: wait})(&in)
 		before := route.Decide(in)
-		set("interactive", map[signal.Name]float64{signal.EstWaitMs: wait + rapid.Float64Range(0, 60000).Draw(rt, "more")})(&in)
+		in.Signals = in.Signals.Clone()
+		set("p0", map[signal.Name]float64{signal.EstWaitMs: wait + rapid.Float64Range(0, 60000).Draw(rt, "more")})(&in)
 		after := route.Decide(in)
-		if before.Cluster == "batch" && before.Kind == event.Route {
-			require.Equal(rt, "batch", after.Cluster, "%s\n%s", route.Explain(before), route.Explain(after))
+		if before.Cluster != "p0" && before.Kind == event.Route {
+			require.NotEqual(rt, "p0", after.Cluster, "%s\n%s", route.Explain(before), route.Explain(after))
 		}
+		require.LessOrEqual(rt, hit(&after.Candidates[0]), hit(&before.Candidates[0])+0.002)
 	})
 }
 

@@ -109,12 +109,12 @@ func slaBand(s *scene, c *candidate) int {
 	return band
 }
 
-// needed is the probability that the band asks for.
+// needed is the probability that the band asks for, rounded as those that it is held against are.
 func (s *scene) needed(band int) float64 {
 	if band >= len(shares) {
 		return 0
 	}
-	return shares[band] * s.in.Policy.Thresholds.SLATarget
+	return round(shares[band] * s.in.Policy.Thresholds.SLATarget)
 }
 
 // sure reports whether the candidate's queue and health are known.

@@ -92,7 +92,7 @@ var Templates = map[Code]string{
 	OnlyCandidate:      "the only candidate that passed the filters",
 	ReroutedAfter:      "attempt {attempt} after {failed} failed",
 	WakesPool:          "{cluster} is asleep and is woken, which takes about {wakeMs} ms",
-	RulePoolNotUsable:  "rule {rule} asks for {cluster}, which is not usable now",
+	RulePoolNotUsable:  "rule {rule} asks for {cluster}, which is not usable now: {why}",
 	EngineHintFollowed: "the request asks for {hint}",
 	HintNotFollowed:    "the request asks for {hint}, but {why}",
 	WaitsThere:         "no cluster can take it now, so that it waits at {cluster}, which {why}",

@@ -14,7 +14,7 @@ import (
 func (s *scene) winnerReasons(out []event.Reason, rule policy.Rule, ranked []*candidate, chosen *candidate) []event.Reason {
 	best := ranked[0]
 	if rule.Action == policy.ToPool && chosen.Cluster != rule.Pool {
-		out = append(out, NewReason(RulePoolNotUsable, "rule", rule.Name, "cluster", rule.Pool))
+		out = append(out, NewReason(RulePoolNotUsable, "rule", rule.Name, "cluster", rule.Pool, "why", s.whyNot(rule.Pool)))
 	}
 	if chosen != best {
 		out = append(out, NewReason(Explored, "percent", percent(chosen.Propensity), "best", best.name()))
@@ -36,20 +36,32 @@ func (s *scene) winnerReasons(out []event.Reason, rule policy.Rule, ranked []*ca
 	if why, ok := s.hintUnheard(chosen); ok {
 		out = append(out, NewReason(HintNotFollowed, "hint", s.in.Task.EngineHint, "why", why))
 	}
+	named := rule.Action == policy.ToPool && chosen.Cluster == rule.Pool
 	switch {
 	case chosen != best:
-	case len(ranked) == 1 && best.Filtered == nil:
+	case len(ranked) == 1 && (named || best.Filtered != nil):
+	case len(ranked) == 1:
 		out = append(out, NewReason(OnlyCandidate))
-	case len(ranked) > 1:
+	default:
 		other := ranked[1]
 		out = append(out, factorReason(Code(other.loss.Code), &comparison{
 			slaMs: sla, hint: s.in.Task.EngineHint, other: other.name(), w: best.Estimate, l: other.Estimate,
 		}))
 	}
-	if rule.Action == policy.ToPool && chosen.Cluster == rule.Pool {
+	if named {
 		return out
 	}
 	return s.support(out, chosen)
+}
+
+// whyNot is what the filters say of a pool that a rule names.
+func (s *scene) whyNot(pool string) string {
+	for i := range s.cands {
+		if c := &s.cands[i]; c.Cluster == pool && c.Filtered != nil {
+			return c.Filtered.Text
+		}
+	}
+	return "the policy has no such pool"
 }
 
 // support is what speaks for a target that was ranked, whatever decided.
@@ -97,7 +109,7 @@ func (s *scene) queueDecided(winner, c *candidate) (waitMs float64, is bool) {
 	p := &c.parts
 	if c.Filtered != nil {
 		wait, ok := p.queue.Get()
-		return wait, ok && c.Filtered.Code == string(QueueWaitOverLimit)
+		return wait, ok && wait > s.slaLeft && c.Filtered.Code == string(QueueWaitOverLimit)
 	}
 	if c.Rank == 0 || !p.waitKnown || p.wait <= 0 || c.bands[bySLA] <= winner.bands[bySLA] {
 		return 0, false
