@@ -1,0 +1,231 @@
+package budget_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pointsman/pointsman/pkg/budget"
+	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/ledger"
+)
+
+// book is a partition with one owner, whose records all come back.
+type book struct {
+	t *testing.T
+	*budget.Sessions
+	fold *ledger.Fold
+	log  []entry
+	now  time.Time
+}
+
+func newBook(t *testing.T) *book {
+	s := budget.NewSessions(time.Hour)
+	b := &book{t: t, Sessions: s, fold: ledger.NewFold(ledger.Anchor{}, ledger.WithState(s)), now: now}
+	b.apply(b.fold.Lease(0, "r"))
+	return b
+}
+
+func (b *book) apply(r ledger.Record) ledger.Verdict {
+	if r.Kind != ledger.KindLease {
+		r.Epoch, r.Owner = b.fold.Epoch(), b.fold.Owner()
+	}
+	b.log = append(b.log, entry{r, b.now})
+	return b.fold.Apply(int64(len(b.log)-1), b.now, r)
+}
+
+func (b *book) write(batch *budget.Batch) {
+	b.t.Helper()
+	recs, err := batch.Records()
+	require.NoError(b.t, err)
+	for _, r := range recs {
+		require.True(b.t, b.apply(r).Accepted)
+	}
+}
+
+func (b *book) admit(q budget.Query) {
+	batch := b.Batch(b.now, []budget.Query{q}, nil)
+	batch.Admit(q)
+	b.write(batch)
+}
+
+func (b *book) usage(session string) budget.Usage {
+	u, _ := b.Usage(budget.SessionKey{Tenant: "t", Session: session})
+	return u
+}
+
+func ask(id, session string, bytes int64) budget.Query {
+	return budget.Query{
+		Key: budget.SessionKey{Tenant: "t", Session: session}, TaskID: id, Deadline: now.Add(10 * time.Minute), Bytes: &bytes, Text: id, Group: "g",
+	}
+}
+
+func TestReserveAndSettle(t *testing.T) {
+	b := newBook(t)
+	b.admit(ask("a", "s", 100))
+	unknown := ask("b", "s", 0)
+	unknown.Bytes, unknown.WallMs = nil, 50
+	b.admit(unknown)
+	require.Equal(t, budget.Usage{Queries: 2, Bytes: 100, WallMs: 50, UnknownBytes: 1}, b.usage("s"))
+
+	b.write(b.Batch(b.now, nil, []budget.Ended{
+		{Key: ask("a", "s", 0).Key, TaskID: "a", Bytes: new(int64(40)), WallMs: new(int64(7))},
+		{Key: ask("a", "s", 0).Key, TaskID: "a", Bytes: new(int64(999))}, // twice is once
+		{Key: ask("a", "s", 0).Key, TaskID: "stranger", Bytes: new(int64(1))},
+		{Key: ask("a", "other", 0).Key, TaskID: "b", Bytes: new(int64(1))},
+	}))
+	require.Equal(t, budget.Usage{Queries: 2, Bytes: 40, WallMs: 57, UnknownBytes: 1}, b.usage("s"))
+	b.write(b.Batch(b.now, nil, []budget.Ended{{Key: unknown.Key, TaskID: "b", Void: true}}))
+	require.Equal(t, budget.Usage{Queries: 1, Bytes: 40, WallMs: 7}, b.usage("s"), "what never ran costs nothing")
+	require.Empty(t, b.OpenTasks())
+}
+
+func TestRepeatsGetTheSameAnswer(t *testing.T) {
+	b := newBook(t)
+	q := ask("a", "s", 100)
+	b.admit(q)
+	b.admit(ask("b", "s", 5))
+	batch := b.Batch(b.now, []budget.Query{q}, nil)
+	require.Equal(t, budget.Account{Admitted: true}, batch.Account(q), "as it was when it was admitted")
+	batch.Admit(q)
+	batch.Refuse(q, event.Rejection{Code: "late"})
+	recs, err := batch.Records()
+	require.NoError(t, err)
+	require.Empty(t, recs)
+
+	no := ask("c", "s", 100)
+	batch = b.Batch(b.now, []budget.Query{no}, nil)
+	batch.Refuse(no, event.Rejection{Code: "too much"})
+	b.write(batch)
+	again := b.Batch(b.now, []budget.Query{no}, nil).Account(no)
+	require.False(t, again.Admitted)
+	require.Equal(t, "too much", again.Refused.Code)
+	require.EqualValues(t, 2, b.usage("s").Queries, "a refusal costs nothing")
+}
+
+// Each Task of a batch sees those before it, and none can be charged to a session of another tenant.
+func TestBatchSeesItself(t *testing.T) {
+	b := newBook(t)
+	one, two := ask("a", "s", 10), ask("b", "s", 20)
+	other := ask("c", "s", 40)
+	other.Key.Tenant = "somebody else"
+	batch := b.Batch(b.now, []budget.Query{one, two, other}, nil)
+	batch.Admit(one)
+	require.Equal(t, budget.Usage{Queries: 1, Bytes: 10}, batch.Account(two).Usage)
+	require.Zero(t, batch.Account(other).Usage)
+	batch.Admit(two)
+	b.write(batch)
+	require.Equal(t, budget.Usage{Queries: 2, Bytes: 30}, b.usage("s"))
+}
+
+func TestSessionsEnd(t *testing.T) {
+	b := newBook(t)
+	b.admit(ask("a", "s", 100))
+	b.now = b.now.Add(50 * time.Minute)
+	b.admit(ask("b", "s", 100))
+	require.EqualValues(t, 2, b.usage("s").Queries)
+	b.now = b.now.Add(61 * time.Minute)
+	require.Zero(t, b.Batch(b.now, []budget.Query{ask("c", "s", 1)}, nil).Account(ask("c", "s", 1)).Usage)
+	late, err := b.Batch(now, nil, []budget.Ended{{Key: ask("a", "s", 0).Key, TaskID: "a", Bytes: new(int64(1))}}).Records()
+	require.NoError(t, err)
+	require.Equal(t, budget.ReasonSessionOver, b.apply(late[0]).Reason)
+	b.admit(ask("c", "s", 7))
+	require.Equal(t, budget.Usage{Queries: 1, Bytes: 7}, b.usage("s"), "it begins anew")
+	require.Zero(t, b.Forget(b.now))
+	require.Equal(t, 1, b.Forget(b.now.Add(2*time.Hour)))
+}
+
+// A session whose Task may still run is not over, however silent it is.
+func TestSessionsOutliveTheirTasks(t *testing.T) {
+	b := newBook(t)
+	q := ask("a", "s", 100)
+	q.Deadline = now.Add(5 * time.Hour)
+	b.admit(q)
+	require.Zero(t, b.Forget(now.Add(5*time.Hour)))
+	require.Equal(t, 1, b.Forget(now.Add(5*time.Hour+2*time.Minute)))
+}
+
+// What a session remembers stays bounded while it presses on its budget, and so does what a new owner has to read.
+func TestAccountsStaySmall(t *testing.T) {
+	b := newBook(t)
+	for i := range 20_000 {
+		q := ask(fmt.Sprint("q", i), "s", 1)
+		q.Deadline = b.now.Add(time.Minute)
+		batch := b.Batch(b.now, []budget.Query{q}, nil)
+		batch.Refuse(q, event.Rejection{Code: "no"})
+		b.write(batch)
+		b.now = b.now.Add(10 * time.Millisecond)
+	}
+	data, err := b.Snapshot()
+	require.NoError(t, err)
+	require.Less(t, len(data), 1<<20, "a balance fits into a record")
+
+	a := b.fold.Checkpoint()
+	require.EqualValues(t, 1, a.Offset)
+	recs, err := b.Upkeep(b.now, 100)
+	require.NoError(t, err)
+	require.Len(t, recs, 1)
+	require.True(t, b.apply(recs[0]).Accepted)
+	require.EqualValues(t, len(b.log)-1, b.fold.Checkpoint().Offset, "nothing before the balance is needed")
+
+	for i := range 50 {
+		b.admit(ask("x", fmt.Sprint("more", i), 1))
+	}
+	recs, err = b.Upkeep(time.Time{}, 10)
+	require.NoError(t, err)
+	require.Len(t, recs, 41)
+	for _, r := range recs {
+		require.Equal(t, budget.KindClose, r.Kind)
+		require.True(t, b.apply(r).Accepted)
+	}
+	require.Equal(t, 10, b.Len())
+}
+
+func TestVerdictsOfBudgetRecords(t *testing.T) {
+	b := newBook(t)
+	bad := func(kind ledger.Kind, payload string) ledger.Reason {
+		return b.apply(ledger.Record{Kind: kind, Key: "s", TaskID: "a", Payload: []byte(payload)}).Reason
+	}
+	require.Equal(t, ledger.ReasonMalformed, bad(budget.KindReserve, `{"tenant":7}`))
+	require.Equal(t, ledger.ReasonMalformed, bad(budget.KindReserve, `{"tenant":"t"}`), "no session")
+	require.Equal(t, ledger.ReasonMalformed, bad(budget.KindRefuse, `[]`))
+	require.Equal(t, ledger.ReasonMalformed, bad(budget.KindSettle, `"x"`))
+	require.Equal(t, ledger.ReasonMalformed, bad(budget.KindBalance, `{}`))
+	require.Equal(t, ledger.ReasonUnknownKind, bad("later", `{}`))
+	require.Equal(t, budget.ReasonSessionOver, bad(budget.KindSettle, `{"tenant":"t","session":"s"}`))
+	b.admit(ask("a", "s", 1))
+	require.Equal(t, budget.ReasonRepeat, bad(budget.KindReserve, `{"tenant":"t","session":"s"}`))
+	require.Equal(t, ledger.ReasonStaleEpoch, func() ledger.Reason {
+		r := b.fold.Lease(0, "next")
+		b.apply(r)
+		late := ledger.Record{Kind: budget.KindReserve, Epoch: 1, Owner: "r", Key: "s", TaskID: "z", Payload: []byte(`{"tenant":"t","session":"s"}`)}
+		return b.fold.Apply(int64(len(b.log)), b.now, late).Reason
+	}(), "a router that has lost its lease charges nothing")
+}
+
+func TestLoops(t *testing.T) {
+	b := newBook(t)
+	grow := func(id, text string, bytes int64) budget.Account {
+		q := ask(id, "s", bytes)
+		q.Text = text
+		batch := b.Batch(b.now, []budget.Query{q}, nil)
+		a := batch.Account(q)
+		batch.Admit(q)
+		b.write(batch)
+		return a
+	}
+	require.EqualValues(t, 0, grow("1", "x", 100).Repeats)
+	require.EqualValues(t, 1, grow("2", "x", 100).Repeats)
+	a := grow("3", "y", 200)
+	require.EqualValues(t, 0, a.Repeats)
+	require.EqualValues(t, 2, a.Growing, "100, 200")
+	require.EqualValues(t, 3, grow("4", "z", 300).Growing)
+	require.EqualValues(t, 1, grow("5", "z2", 305).Growing, "a table that somebody writes to is no loop")
+	require.EqualValues(t, 1, grow("6", "z3", 100).Growing)
+
+	require.Equal(t, budget.Digest("f", "SELECT 1\n  FROM t"), budget.Digest("f", "SELECT 1 FROM t"))
+	require.NotEqual(t, budget.Digest("f", "SELECT 1"), budget.Digest("f", "SELECT 2"))
+	require.NotEqual(t, budget.Digest("a b"), budget.Digest("a", "b"))
+}
