@@ -1,0 +1,137 @@
+package check_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/pointsman/pointsman/pkg/embedded/chdb"
+	"github.com/pointsman/pointsman/pkg/embedded/chdb/chdbtest"
+	"github.com/pointsman/pointsman/pkg/engine"
+	"github.com/pointsman/pointsman/pkg/engines"
+	"github.com/pointsman/pointsman/services/executor/check"
+)
+
+func TestMain(m *testing.M) {
+	chdb.MaybeRunChild()
+	goleak.VerifyTestMain(m)
+}
+
+func open(t *testing.T, url string) engine.Engine {
+	t.Helper()
+	e, err := engines.Open(engines.Config{Name: "x", Kind: "clickhouse", URL: url, Queries: 2})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = e.Close() })
+	return e
+}
+
+func options() check.Options {
+	return check.Options{Kind: "clickhouse", ID: "check", Gone: time.Second, Each: 8 * time.Second}
+}
+
+func byName(findings []check.Finding) map[string]check.Finding {
+	out := map[string]check.Finding{}
+	for _, f := range findings {
+		out[f.Check] = f
+	}
+	return out
+}
+
+func TestAGoodEngine(t *testing.T) {
+	e := chdbtest.Start(t, chdb.Config{Name: "good"})
+	began := time.Now()
+	findings := check.Run(t.Context(), open(t, e.URL()), options())
+	require.Less(t, time.Since(began), time.Minute)
+	require.True(t, check.Good(findings))
+	for _, f := range findings {
+		require.Equal(t, check.OK, f.Status, "%s: %s", f.Check, f.Detail)
+	}
+	require.Len(t, findings, len(check.Names()))
+	found := byName(findings)
+	require.Contains(t, found["find"].Detail, "progress: rows, bytes, memory")
+	require.Contains(t, found["error"].Detail, "60 UNKNOWN_TABLE")
+	require.Contains(t, found["memory limit"].Detail, "241")
+	require.Contains(t, found["observe"].Detail, "running")
+}
+
+func TestAnEngineThatIsDown(t *testing.T) {
+	findings := check.Run(t.Context(), open(t, "http://127.0.0.1:1"), options())
+	require.False(t, check.Good(findings))
+	found := byName(findings)
+	require.Equal(t, check.Failed, found["connect"].Status)
+	require.Equal(t, check.Skipped, found["submit"].Status)
+	require.Equal(t, "needs connect", found["submit"].Detail)
+	require.Equal(t, check.Skipped, found["cancel"].Status)
+}
+
+// lying is an engine that says what it does not do.
+type lying struct {
+	engine.Engine
+	how string
+}
+
+func (l lying) Kill(ctx context.Context, id string) (bool, error) {
+	if l.how == "kills nothing" {
+		return true, nil
+	}
+	return l.Engine.Kill(ctx, id)
+}
+
+func (l lying) Canary(ctx context.Context) error {
+	if l.how == "no storage" {
+		return errors.New("the storage does not answer")
+	}
+	return l.Engine.Canary(ctx)
+}
+
+func (l lying) Submit(ctx context.Context, q engine.Query) (engine.Rows, error) {
+	switch l.how {
+	case "no limits":
+		q.MaxExecution, q.MaxMemoryBytes = 0, 0
+	case "no guard":
+		q.SubmitBefore = time.Time{}
+	}
+	return l.Engine.Submit(ctx, q)
+}
+
+func TestWhatDoesNotWorkIsFound(t *testing.T) {
+	e := chdbtest.Start(t, chdb.Config{Name: "lying"})
+	for how, failed := range map[string][]string{
+		"no storage":    {"canary"},
+		"kills nothing": {"cancel"},
+		"no limits":     {"time limit", "memory limit"},
+		"no guard":      {"guard"},
+	} {
+		opts := options()
+		opts.ID, opts.Each = "lying "+how, 3*time.Second
+		findings := check.Run(t.Context(), lying{open(t, e.URL()), how}, opts)
+		var got []string
+		for _, f := range findings {
+			if f.Status == check.Failed {
+				got = append(got, f.Check)
+				require.NotEmpty(t, f.Detail)
+			}
+		}
+		require.Equal(t, failed, got, how)
+		require.False(t, check.Good(findings))
+	}
+}
+
+// An engine of a kind that nobody has statements for is checked as far as the port goes.
+func TestAnUnknownKind(t *testing.T) {
+	e := chdbtest.Start(t, chdb.Config{Name: "unknown"})
+	opts := options()
+	opts.Kind = "new"
+	findings := check.Run(t.Context(), open(t, e.URL()), opts)
+	require.True(t, check.Good(findings))
+	found := byName(findings)
+	require.Equal(t, check.OK, found["submit"].Status)
+	for _, name := range []string{"types", "find", "cancel", "time limit", "memory limit"} {
+		require.Equal(t, check.Skipped, found[name].Status, name)
+		require.NotEmpty(t, found[name].Detail, name)
+	}
+}
