@@ -85,7 +85,6 @@ type Ended struct {
 	WallMs *int64
 	// Void says that it never reached an engine, and so costs nothing.
 	Void bool
-	At   time.Time
 }
 
 // EndedBy reads what an account needs off an Outcome. ok is false for an Outcome of a Task without a session.
@@ -95,6 +94,6 @@ func EndedBy(o event.Outcome) (e Ended, ok bool) {
 	}
 	return Ended{
 		Key: SessionKey{Tenant: o.Tenant, Session: o.SessionID}, TaskID: o.TaskID,
-		Bytes: o.Stats.ReadBytes, WallMs: o.Stats.ExecMs, Void: o.Attempts == 0, At: o.FinishedAt,
+		Bytes: o.Stats.ReadBytes, WallMs: o.Stats.ExecMs, Void: o.Attempts == 0,
 	}, true
 }

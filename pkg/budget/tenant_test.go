@@ -31,11 +31,11 @@ func TestTenantsCountEachTaskOnce(t *testing.T) {
 	require.EqualValues(t, 150, a.Total().Bytes)
 	require.True(t, b.Account("a", "", "1", window, now).Admitted)
 
-	e := budget.End{TaskID: "1", Bytes: new(int64(40)), ExecMs: new(int64(7)), At: now}
+	e := budget.End{TaskID: "1", Bytes: new(int64(40)), ExecMs: new(int64(7))}
 	b.Ended(e)
 	b.Ended(e)
 	require.False(t, b.Routed(routed("1", now, 100), window), "a decision that is read again")
-	b.Ended(budget.End{TaskID: "2", Void: true, At: now})
+	b.Ended(budget.End{TaskID: "2", Void: true})
 	a = b.Account("a", "a/etl", "1", window, now)
 	require.Zero(t, a.Running)
 	require.True(t, a.Admitted)
@@ -47,7 +47,7 @@ func TestTenantsCountEachTaskOnce(t *testing.T) {
 
 func TestTenantsOutcomeBeforeItsDecision(t *testing.T) {
 	b := budget.NewTenants()
-	b.Ended(budget.End{TaskID: "1", Bytes: new(int64(40)), At: now})
+	b.Ended(budget.End{TaskID: "1", Bytes: new(int64(40))})
 	require.True(t, b.Routed(routed("1", now, 100), window))
 	a := b.Account("a", "a/etl", "", window, now)
 	require.Zero(t, a.Running)
@@ -63,7 +63,7 @@ func TestTenantsLoseNoSlot(t *testing.T) {
 	require.EqualValues(t, 1, b.Account("a", "a/etl", "", window, now).PrincipalRunning)
 	b.Forget(window, now.Add(12*time.Minute))
 	require.Zero(t, b.Account("a", "a/etl", "", window, now).PrincipalRunning)
-	b.Ended(budget.End{TaskID: "1", Bytes: new(int64(1)), At: now})
+	b.Ended(budget.End{TaskID: "1", Bytes: new(int64(1))})
 	require.Zero(t, b.Account("a", "a/etl", "", window, now).Running, "its late end frees nothing twice")
 }
 
@@ -77,7 +77,7 @@ func TestTenantsDoNotDependOnOrder(t *testing.T) {
 			r := routed(id, now.Add(time.Duration(rapid.IntRange(0, 7200).Draw(rt, "at"))*time.Second), rapid.Int64Range(0, 100).Draw(rt, "bytes"))
 			events = append(events, func(b *budget.Tenants) { b.Routed(r, window) })
 			if rapid.Bool().Draw(rt, "ends") {
-				e := budget.End{TaskID: id, Bytes: new(rapid.Int64Range(0, 100).Draw(rt, "read")), Void: rapid.Bool().Draw(rt, "void"), At: now}
+				e := budget.End{TaskID: id, Bytes: new(rapid.Int64Range(0, 100).Draw(rt, "read")), Void: rapid.Bool().Draw(rt, "void")}
 				events = append(events, func(b *budget.Tenants) { b.Ended(e) })
 			}
 		}

@@ -56,12 +56,13 @@ type End struct {
 	ExecMs *int64
 	// Void says that it never reached an engine.
 	Void bool
-	At   time.Time
+
+	counted bool
 }
 
 // EndOf reads what counts off an Outcome.
 func EndOf(o event.Outcome) End {
-	return End{TaskID: o.TaskID, Bytes: o.Stats.ReadBytes, ExecMs: o.Stats.ExecMs, Void: o.Attempts == 0, At: o.FinishedAt}
+	return End{TaskID: o.TaskID, Bytes: o.Stats.ReadBytes, ExecMs: o.Stats.ExecMs, Void: o.Attempts == 0}
 }
 
 // remembered is how long a Task is known after its end, at least: a router that died has its requests read again sooner.
@@ -78,8 +79,8 @@ func (t *Tenants) Routed(r Routed, window time.Duration) bool {
 		return false
 	}
 	end, over := t.ending(r.TaskID)
-	if over && end.At.IsZero() {
-		return false // counted, and ended
+	if over && end.counted {
+		return false
 	}
 	a := t.tenant(r.Tenant)
 	in := a.slice(r.At, window)
@@ -97,6 +98,15 @@ func (t *Tenants) Routed(r Routed, window time.Duration) bool {
 		t.Ended(end)
 	}
 	return true
+}
+
+// Knows says whether a Task is counted: it runs, or has ended lately.
+func (t *Tenants) Knows(taskID string) bool {
+	if _, ok := t.runs[taskID]; ok {
+		return true
+	}
+	end, ok := t.ending(taskID)
+	return ok && end.counted
 }
 
 // Ended counts a Task's end, once.
@@ -129,7 +139,7 @@ func (t *Tenants) Ended(e End) {
 func (t *Tenants) drop(taskID string, r *run) {
 	delete(t.runs, taskID)
 	delete(t.before, taskID)
-	t.ended[taskID] = End{TaskID: taskID}
+	t.ended[taskID] = End{TaskID: taskID, counted: true}
 	a := t.all[r.tenant]
 	a.running--
 	if r.principal == "" {
@@ -140,7 +150,7 @@ func (t *Tenants) drop(taskID string, r *run) {
 	}
 }
 
-// ending finds a Task that has ended. One without a time was counted before.
+// ending finds a Task that has ended, counted or not.
 func (t *Tenants) ending(taskID string) (End, bool) {
 	if e, ok := t.ended[taskID]; ok {
 		return e, true
@@ -176,11 +186,7 @@ func (a *tenant) slice(at time.Time, window time.Duration) *slice {
 
 // Account is what a tenant has used in a window up to now. taskID is the Task that asks.
 func (t *Tenants) Account(tenantName, principal, taskID string, window time.Duration, now time.Time) TenantAccount {
-	out := TenantAccount{WindowMs: window.Milliseconds()}
-	_, out.Admitted = t.runs[taskID]
-	if end, ok := t.ending(taskID); ok && end.At.IsZero() {
-		out.Admitted = true
-	}
+	out := TenantAccount{WindowMs: window.Milliseconds(), Admitted: t.Knows(taskID)}
 	a := t.all[tenantName]
 	if a == nil {
 		return out

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"sync"
 	"time"
 
@@ -70,7 +71,8 @@ func (t *tenants) decide(in *route.Input, q quota, decide func() event.RouteDeci
 	d := decide()
 	if d.Kind == event.Route && d.Attempt == 1 {
 		t.book.Routed(budget.Routed{
-			TaskID: d.TaskID, Tenant: in.Task.Tenant, Principal: q.principal, At: d.DecidedAt, Deadline: d.Deadline, Bytes: bytesOf(d.Estimates),
+			TaskID: d.TaskID, Tenant: in.Task.Tenant, Principal: q.principal, At: d.DecidedAt, Deadline: d.Deadline,
+			Bytes: bytesOf(d.Estimates), ExploredMs: exploredMs(d.Exploration),
 		}, q.limits.Window)
 	}
 	return d
@@ -106,7 +108,15 @@ type decided struct {
 		Session *query.Session `json:"session"`
 		Tags    []string       `json:"tags"`
 	} `json:"task"`
-	Estimates map[string]signal.Value `json:"estimates"`
+	Estimates   map[string]signal.Value `json:"estimates"`
+	Exploration *event.Exploration      `json:"exploration"`
+}
+
+func exploredMs(e *event.Exploration) int64 {
+	if e == nil {
+		return 0
+	}
+	return int64(math.Ceil(e.ExtraMs))
 }
 
 // routed counts a decision of the log. Those of other routers come as news, and may show that together they let in too much.
@@ -118,7 +128,8 @@ func (t *tenants) routed(p *policy.Policy, d decided, live bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	news := t.book.Routed(budget.Routed{
-		TaskID: d.TaskID, Tenant: d.Task.Tenant, Principal: q.principal, At: d.DecidedAt, Deadline: d.Deadline, Bytes: bytesOf(d.Estimates),
+		TaskID: d.TaskID, Tenant: d.Task.Tenant, Principal: q.principal, At: d.DecidedAt, Deadline: d.Deadline,
+		Bytes: bytesOf(d.Estimates), ExploredMs: exploredMs(d.Exploration),
 	}, q.limits.Window)
 	if !news || !live || !q.on {
 		return
@@ -131,6 +142,13 @@ func (t *tenants) routed(p *policy.Policy, d decided, live bool) {
 			t.metrics.overshoot.WithLabelValues(code).Observe(float64(over))
 		}
 	}
+}
+
+// knows says whether a Task is counted.
+func (t *tenants) knows(taskID string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.book.Knows(taskID)
 }
 
 func (t *tenants) ended(o event.Outcome) {
@@ -214,8 +232,11 @@ func (a *App) watchQuotas(ctx context.Context, window time.Duration, on bool, ag
 func (a *App) account(rec *kgo.Record, quotas bool) {
 	topic := a.cfg.Kafka.Name(rec.Topic)
 	session := topic == event.TopicOutcomes && bytes.Contains(rec.Value, sessionIDField)
-	if !quotas && !session {
+	switch {
+	case !quotas && !session:
 		return
+	case topic == event.TopicDecisions && a.decider.tenants.knows(string(rec.Key)):
+		return // most are this router's own
 	}
 	env, err := stream.Decode(rec, stream.RulesFor(topic))
 	if err != nil {
