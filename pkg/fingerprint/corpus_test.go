@@ -26,17 +26,25 @@ type corpusCase struct {
 	} `json:"expect"`
 }
 
+// corpus holds the public cases.
 func corpus(t testing.TB) []corpusCase {
-	f, err := os.Open("../../test/corpus/fingerprint/cases.jsonl")
+	cases := readCorpus(t, "../../test/corpus/fingerprint/cases.jsonl")
+	require.Len(t, cases, 152)
+	return cases
+}
+
+func readCorpus(t testing.TB, path string) []corpusCase {
+	f, err := os.Open(path)
 	require.NoError(t, err)
 	defer f.Close()
 	var cases []corpusCase
-	for lines := bufio.NewScanner(f); lines.Scan(); {
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
 		var c corpusCase
 		require.NoError(t, json.Unmarshal(lines.Bytes(), &c))
 		cases = append(cases, c)
 	}
-	require.Len(t, cases, 152)
+	require.NoError(t, lines.Err())
 	return cases
 }
 
@@ -98,7 +106,7 @@ func writeGolden(t *testing.T, path string) {
 }
 
 func TestCorpusRelations(t *testing.T) {
-	for _, c := range corpus(t) {
+	for _, c := range append(corpus(t), readCorpus(t, "../../test/corpus/fingerprint/relations.jsonl")...) {
 		d, err := fingerprint.ParseDialect(c.Dialect)
 		require.NoError(t, err)
 		t.Run(c.ID, func(t *testing.T) {
