@@ -202,7 +202,11 @@ func (r *reader) policy(root ast.Node, p *Policy) {
 	r.uniqueNames("rules", p.Rules, nil)
 	r.reachable(p, "rules", p.Rules)
 	if !slices.ContainsFunc(p.Rules, func(rule Rule) bool { return rule.decides() && !rule.conditioned }) {
-		r.fault(root, "rules", "no default: the last rule must have no `when`, e.g. `- name: default` with `route: auto`")
+		at := placeOf(root)
+		if n := len(p.Rules); n > 0 {
+			at = place{p.Rules[n-1].Line, p.Rules[n-1].column}
+		}
+		r.faultAt(at, "rules", "no default: the last rule must have no `when`, e.g. `- name: default` with `route: auto`")
 	}
 	r.checkTags(p)
 	r.unused(p)

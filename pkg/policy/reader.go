@@ -113,6 +113,7 @@ func (r *reader) mapping(path string, n ast.Node) []field {
 		}
 		if slices.ContainsFunc(out, func(f field) bool { return f.key == key }) {
 			r.fault(v.Key, p, "the key stands here twice")
+			continue
 		}
 		out = append(out, field{path: p, key: key, keyNode: v.Key, value: r.resolve(v.Value)})
 	}

@@ -117,12 +117,14 @@ func (r *reader) rules(section field) []Rule {
 			continue
 		}
 		readOptions(r, item, "a rule", ruleOptions, &rule)
+		named := false
 		for _, f := range r.mappingQuietly(item) {
 			if f.key == "name" {
+				named = true
 				rule.Line, rule.column = lineOf(f.keyNode), columnOf(f.keyNode)
 			}
 		}
-		if rule.Name == "" {
+		if !named {
 			r.fault(item.value, item.path, "`name` is missing")
 		}
 		if when := rule.when; when != nil {
@@ -143,6 +145,7 @@ func (r *reader) checkRule(item field, rule *ruleText) {
 	fault := func(format string, args ...any) { r.fault(item.value, item.path, fmt.Sprintf(format, args...)) }
 	if rule.route == nil && len(rule.Tags) == 0 && !rule.Notify {
 		fault("`route` is missing: a pool's name, auto, or reject; a rule without it must set tags or notify_client")
+		rule.Action = ""
 	}
 	if rule.Strict && len(rule.Fallback) > 0 {
 		fault("`strict` allows no other pool and `fallback` names some: keep one of the two")

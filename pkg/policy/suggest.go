@@ -23,7 +23,7 @@ func suggest(name string, known []string) string {
 func slip(name string, known []string) string {
 	best, least := "", max(1, len(name)/3)+1
 	for _, k := range known {
-		if d := distance(strings.ToLower(name), strings.ToLower(k), least); d < least {
+		if d := distance(strings.ToLower(name), strings.ToLower(k), least); d < least && d < len(name) {
 			best, least = k, d
 		}
 	}
