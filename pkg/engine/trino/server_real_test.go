@@ -59,8 +59,8 @@ var typesRow = []struct {
 	{"from_unixtime(1792891800, 'Europe/Berlin')", "timestamp(3) with time zone", "2026-10-25 02:30:00.000 Europe/Berlin"},
 	{"time '23:59:59.999'", "time(3)", "23:59:59.999"},
 	{"time '01:02:03 +02:00'", "time(0) with time zone", "01:02:03+02:00"},
-	{"interval '3' day", "interval day to second", "3 00:00:00.000"},
-	{"interval '14' month", "interval year to month", "1-2"},
+	{"interval '3' day", "INTERVAL DAY TO SECOND", "3 00:00:00.000"},
+	{"interval '14' month", "INTERVAL YEAR TO MONTH", "1-2"},
 	{"uuid '61f0c404-5cb3-11e7-907b-a6006ad3dba0'", "uuid", "61f0c404-5cb3-11e7-907b-a6006ad3dba0"},
 	{"ipaddress '2001:db8::1'", "ipaddress", "2001:db8::1"},
 	{`json '{"a": 12345678901234567890.5, "b": null}'`, "json", `{"a":1.2345678901234567E19,"b":null}`},
@@ -97,8 +97,20 @@ const slow = "SELECT count(*) FROM tpch.sf1.lineitem a CROSS JOIN tpch.sf1.order
 // large has twice as many bytes as the server and the connection keep for a reader that does not read.
 const large = "SELECT n, rpad('', 200, 'x') FROM TABLE(sequence(1, 300000)) AS t(n)"
 
+// TestServer runs everything on one server, since starting one takes longer than most of it.
 func TestServer(t *testing.T) {
 	server := real.Start(t)
+	t.Run("Suite", func(t *testing.T) { suite(t, server) })
+	t.Run("Errors", func(t *testing.T) { nativeErrors(t, server) })
+	t.Run("Killed", func(t *testing.T) { killed(t, server) })
+	t.Run("ResourceGroups", func(t *testing.T) { resourceGroups(t, server) })
+	t.Run("Network", func(t *testing.T) { network(t, server) })
+	t.Run("Statistics", func(t *testing.T) { statistics(t, server) })
+	t.Run("Abandoned", func(t *testing.T) { abandoned(t, server) })
+	t.Run("Restart", func(t *testing.T) { restart(t, server) })
+}
+
+func suite(t *testing.T, server *real.Server) {
 	sql, columns, values := typesFixture()
 	enginetest.Exercise(t, enginetest.Fixture{
 		Kind: trino.Kind,

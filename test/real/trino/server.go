@@ -58,6 +58,7 @@ func Start(t testing.TB, properties ...string) *Server {
 	args = append(args, "-Dconfig=etc/config.properties", "-Dlog.levels-file=etc/log.properties", "io.trino.server.TrinoServer")
 	s := &Server{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), t: t}
 	s.Process = process.As{}.Start(t, dir, java, args...)
+	t.Cleanup(func() { s.End(syscall.SIGKILL) }) // its data is gone with the test, and it would take its time
 	s.AwaitReady()
 	return s
 }
