@@ -26,6 +26,7 @@ type cli struct {
 	Explain     explainCmd     `cmd:"" help:"Say where a query would go, and why, without running it."`
 	Replay      replayCmd      `cmd:"" help:"Make recorded decisions again, with another policy or their own, and say what differs."`
 	Tasks       tasksCmd       `cmd:"" help:"List, show, cancel and follow tasks."`
+	Budgets     budgetsCmd     `cmd:"" help:"Show what sessions and tenants have used of their budgets."`
 	Engines     enginesCmd     `cmd:"" help:"Say which engines are configured, and what works against them."`
 	Fingerprint fingerprintCmd `cmd:"" help:"Fingerprint the statements of a query log: identity, shape, tables, what prunes."`
 	Policy      policyCmd      `cmd:"" help:"Check routing policies."`

@@ -26,7 +26,7 @@ func run(args ...string) (code int, out, stderr string) {
 func TestHelpNamesEveryCommand(t *testing.T) {
 	code, out, _ := run()
 	require.Zero(t, code)
-	for _, name := range []string{"up", "embedded", "explain", "policy lint", "topics apply", "topics tail", "dlq list", "engines list", "engines check", "tasks list", "tasks show", "tasks cancel", "tasks tail", "migrate up", "completion", "version"} {
+	for _, name := range []string{"up", "embedded", "explain", "policy lint", "topics apply", "topics tail", "dlq list", "engines list", "engines check", "tasks list", "tasks show", "tasks cancel", "tasks tail", "budgets show", "migrate up", "completion", "version"} {
 		require.Contains(t, out, name)
 	}
 }
