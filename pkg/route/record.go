@@ -16,6 +16,18 @@ func (in Input) MarshalJSON() ([]byte, error) {
 	return query.EncodeObject(inputFields(in), in.Extra)
 }
 
+// MarshalWith is MarshalJSON with signals that are JSON already: many inputs share them, and they are half of an input. Nil
+// leaves them out.
+func (in Input) MarshalWith(signals []byte) ([]byte, error) {
+	in.Signals = nil
+	data, err := in.MarshalJSON()
+	if err != nil || signals == nil {
+		return data, err
+	}
+	data = append(data[:len(data)-1], `,"signals":`...)
+	return append(append(data, signals...), '}'), nil
+}
+
 // UnmarshalJSON reads an input. Its policy is not there: the reader finds it by PolicyHash. Fields that this version does not
 // know are kept in Extra: a decision that depended on them can't be made again by this version.
 func (in *Input) UnmarshalJSON(data []byte) error {

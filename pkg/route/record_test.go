@@ -80,6 +80,20 @@ func TestARecordedInputDecidesTheSame(t *testing.T) {
 	})
 }
 
+// TestSignalsWrittenBeforehand: half of an input is shared by many, and written once.
+func TestSignalsWrittenBeforehand(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		in := drawnRecord(rt, t)
+		signals, err := json.Marshal(in.Signals)
+		require.NoError(rt, err)
+		data, err := in.MarshalWith(signals)
+		require.NoError(rt, err)
+		plain, err := event.Marshal(in)
+		require.NoError(rt, err)
+		require.JSONEq(rt, string(plain), string(data))
+	})
+}
+
 // FuzzInputJSON reads whatever text as an input: what is read is written the same ever after, and decides without a panic.
 func FuzzInputJSON(f *testing.F) {
 	data, err := event.Marshal(input(f))

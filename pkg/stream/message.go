@@ -20,6 +20,8 @@ type Message struct {
 	Subject string
 	Time    time.Time
 	Data    []byte // JSON; nil is a tombstone
+	// Fresh says that a marshaler has just written Data, so that it need not be read once more to see that it is JSON.
+	Fresh   bool
 	Headers []kgo.RecordHeader
 
 	// Partition is used only by writers that choose it themselves (the ledger). It is ignored elsewhere.
@@ -34,7 +36,7 @@ func (c Config) Encode(m Message) (*kgo.Record, error) {
 	case m.Key == "":
 		// A keyless record would land on any partition, and a real broker refuses it on a compacted topic.
 		return nil, fmt.Errorf("encoding %s for %s: no key", m.Type, m.Topic)
-	case m.Data != nil && !json.Valid(m.Data):
+	case m.Data != nil && !m.Fresh && !json.Valid(m.Data):
 		return nil, fmt.Errorf("encoding %s for %s: data is not JSON", m.Type, m.Topic)
 	}
 	rec := &kgo.Record{Topic: c.Topic(m.Topic), Partition: m.Partition, Key: []byte(m.Key), Value: m.Data}

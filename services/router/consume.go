@@ -203,7 +203,7 @@ func (a *App) encode(d event.RouteDecision, from *kgo.Record) (*kgo.Record, erro
 		id = d.TaskID + "/cancel"
 	}
 	rec, err := a.cfg.Kafka.Encode(stream.Message{
-		Topic: event.TopicDecisions, Key: d.TaskID, Type: d.Type(), ID: id, Subject: d.TaskID, Time: d.DecidedAt, Data: data,
+		Topic: event.TopicDecisions, Key: d.TaskID, Type: d.Type(), ID: id, Subject: d.TaskID, Time: d.DecidedAt, Data: data, Fresh: true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encoding decision %s: %w", id, err)

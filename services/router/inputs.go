@@ -2,8 +2,11 @@ package router
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +18,7 @@ import (
 	"github.com/pointsman/pointsman/pkg/policy"
 	"github.com/pointsman/pointsman/pkg/query"
 	"github.com/pointsman/pointsman/pkg/route"
+	"github.com/pointsman/pointsman/pkg/signal"
 	"github.com/pointsman/pointsman/pkg/stream"
 	"github.com/pointsman/pointsman/pkg/telemetry"
 )
@@ -30,6 +34,8 @@ type inputs struct {
 	on      bool
 	// pausedUntil keeps writes back that the broker has just refused as a whole: each would take seconds to be refused again.
 	pausedUntil atomic.Int64
+	// signals are the last ones written.
+	signals atomic.Pointer[snapshot]
 }
 
 // inputsPause is how long nothing is written after the broker refused it as a whole.
@@ -86,11 +92,11 @@ func (i *inputs) encode(in *route.Input, from *kgo.Record) (*kgo.Record, bool) {
 		return nil, false
 	}
 	id := query.AttemptID(in.Task.ID, in.Attempt)
-	data, err := event.Marshal(*in)
+	data, err := i.marshal(in)
 	var rec *kgo.Record
 	if err == nil {
 		rec, err = i.cfg.Encode(stream.Message{
-			Topic: event.TopicInputs, Key: in.Task.ID, Type: event.InputRecorded, ID: id, Subject: in.Task.ID, Time: in.Now, Data: data,
+			Topic: event.TopicInputs, Key: in.Task.ID, Type: event.InputRecorded, ID: id, Subject: in.Task.ID, Time: in.Now, Data: data, Fresh: true,
 		})
 	}
 	if err != nil {
@@ -100,6 +106,30 @@ func (i *inputs) encode(in *route.Input, from *kgo.Record) (*kgo.Record, bool) {
 	}
 	rec.Context = from.Context
 	return rec, true
+}
+
+// snapshot is the JSON of a snapshot of signals. Snapshots never change once they are seen, so the map tells which it is; it is
+// kept so that no other can come to lie in its place.
+type snapshot struct {
+	of   signal.Snapshot
+	data []byte
+}
+
+// marshal writes an input. Its signals are written once for all inputs that saw the same.
+func (i *inputs) marshal(in *route.Input) ([]byte, error) {
+	if len(in.Signals) == 0 {
+		return in.MarshalJSON()
+	}
+	last := i.signals.Load()
+	if last == nil || reflect.ValueOf(last.of).Pointer() != reflect.ValueOf(in.Signals).Pointer() {
+		data, err := json.Marshal(in.Signals)
+		if err != nil {
+			return nil, fmt.Errorf("encoding signals: %w", err)
+		}
+		last = &snapshot{in.Signals, data}
+		i.signals.Store(last)
+	}
+	return in.MarshalWith(last.data)
 }
 
 // recordPolicies writes the text of each policy that comes into force to the policies topic. It looks rather than being told, so

@@ -96,6 +96,18 @@ func TestEncodeInput(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "t/2", env.ID)
 	require.True(t, now.Equal(env.Time))
+	in.Signals = signal.Snapshot{"c": {signal.Queued: signal.Of(3, signal.Count, "s", now)}}
+	for range 2 { // the second time from what was written before
+		rec, ok = i.encode(in, &kgo.Record{})
+		require.True(t, ok)
+		var back route.Input
+		require.NoError(t, back.UnmarshalJSON(rec.Value))
+		require.Equal(t, "3", back.Signals["c"][signal.Queued].String())
+	}
+	in.Signals = signal.Snapshot{"c": {signal.Queued: signal.Of(4, signal.Count, "s", now)}}
+	rec, ok = i.encode(in, &kgo.Record{})
+	require.True(t, ok)
+	require.Contains(t, string(rec.Value), `"value":4`, "another snapshot is another text")
 	_, ok = i.encode(nil, &kgo.Record{})
 	require.False(t, ok, "a decision that no policy made has none")
 	in.Task.Intent = []byte("not JSON")

@@ -88,6 +88,8 @@ func (r *report) table(out io.Writer) {
 	if x := r.Router; x != nil {
 		row("router, tasks/s", fmt.Sprintf("%.0f", median(x.OursPerSecond)), fmt.Sprintf("%.0f", median(x.PlainPerSec)),
 			fmt.Sprintf("%.3f", x.Ratio), fmt.Sprintf("≥ %.2f", x.Goal), met(x.Ratio >= x.Goal))
+		row("  with inputs kept, tasks/s", fmt.Sprintf("%.0f", median(x.OursPerSecond)), fmt.Sprintf("%.0f", median(x.WithoutInputsPerSecond)),
+			fmt.Sprintf("%.3f", x.RatioInputs), "", fmt.Sprintf("%d bytes a decision, %d its input", x.DecisionBytes, x.InputBytes))
 		row("  processor µs for each", fmt.Sprintf("%.0f", median(x.OursCPU)), fmt.Sprintf("%.1f", median(x.PlainCPU)), fmt.Sprintf("%.3f", x.RatioCPU), "", "")
 	}
 	if x := r.Latency; x != nil {

@@ -29,6 +29,11 @@ type routerResult struct {
 	OursCPU  []float64 `json:"oursCPU"`
 	PlainCPU []float64 `json:"plainCPU"`
 	RatioCPU float64   `json:"ratioCPU"`
+	// Without keeping the inputs of decisions: what that costs. InputBytes is their mean size.
+	WithoutInputsPerSecond []float64 `json:"withoutInputsPerSecond"`
+	WithoutInputsCPU       []float64 `json:"withoutInputsCPU"`
+	InputBytes             int       `json:"inputBytes"`
+	RatioInputs            float64   `json:"ratioInputs"`
 }
 
 // routerGoal is the issue's, for the embedded broker.
@@ -45,16 +50,22 @@ func measureRouter(ctx context.Context, g *ground, o options) (*routerResult, er
 	}
 	out := &routerResult{Tasks: o.tasks, Goal: routerGoal}
 	for round := range o.rounds {
-		ours, decisions, err := routeOnce(ctx, g, round, tasks, db)
+		ours, decisions, inputs, err := routeOnce(ctx, g, round, tasks, db, true)
 		if err != nil {
 			return nil, fmt.Errorf("the router: %w", err)
 		}
+		without, _, _, err := routeOnce(ctx, g, round, tasks, db, false)
+		if err != nil {
+			return nil, fmt.Errorf("the router without inputs: %w", err)
+		}
+		out.WithoutInputsPerSecond, out.WithoutInputsCPU = append(out.WithoutInputsPerSecond, without.perSecond), append(out.WithoutInputsCPU, without.cpu)
+		out.InputBytes = meanBytes(inputs)
 		plain, err := plainOnce(ctx, g, round, tasks, decisions)
 		if err != nil {
 			return nil, fmt.Errorf("the plain loop: %w", err)
 		}
-		g.say("  round %d: router %.0f/s (%.0f µs of processor each), plain loop %.0f/s (%.1f µs), ratio %.3f (%.3f)", round+1,
-			ours.perSecond, ours.cpu, plain.perSecond, plain.cpu, ours.perSecond/plain.perSecond, plain.cpu/ours.cpu)
+		g.say("  round %d: router %.0f/s (%.0f µs of processor each), without inputs %.0f/s (%.0f µs), plain loop %.0f/s (%.1f µs), ratio %.3f (%.3f)", round+1,
+			ours.perSecond, ours.cpu, without.perSecond, without.cpu, plain.perSecond, plain.cpu, ours.perSecond/plain.perSecond, plain.cpu/ours.cpu)
 		out.OursPerSecond, out.PlainPerSec = append(out.OursPerSecond, ours.perSecond), append(out.PlainPerSec, plain.perSecond)
 		out.OursCPU, out.PlainCPU = append(out.OursCPU, ours.cpu), append(out.PlainCPU, plain.cpu)
 		out.DecisionBytes = meanBytes(decisions)
@@ -67,49 +78,57 @@ func measureRouter(ctx context.Context, g *ground, o options) (*routerResult, er
 		out.RequestBytes += len(data)
 	}
 	out.RequestBytes /= min(1000, len(tasks))
+	out.RatioInputs = ratio(out.OursPerSecond, out.WithoutInputsPerSecond)
 	out.Ratio, out.RatioCPU = ratio(out.OursPerSecond, out.PlainPerSec), ratio(out.PlainCPU, out.OursCPU)
 	return out, nil
 }
 
-// routeOnce has the real router decide what was published before it started, until all decisions are in the log.
-func routeOnce(ctx context.Context, g *ground, round int, tasks []workload.Arrival, db history.Config) (_ rate, _ []template, err error) {
-	t, err := g.topics(ctx, fmt.Sprintf("router%d", round))
+// routeOnce has the real router decide what was published before it started, until all decisions are in the log, and their
+// inputs too when those are kept.
+func routeOnce(ctx context.Context, g *ground, round int, tasks []workload.Arrival, db history.Config, keep bool) (_ rate, decisions, inputs []template, err error) {
+	t, err := g.topics(ctx, fmt.Sprintf("router%d%t", round, keep))
 	if err != nil {
-		return rate{}, nil, err
+		return rate{}, nil, nil, err
 	}
 	defer func() { err = errors.Join(err, t.drop(context.WithoutCancel(ctx))) }()
 	quiet, err := t.signals(ctx)
 	if err != nil {
-		return rate{}, nil, err
+		return rate{}, nil, nil, err
 	}
 	defer func() { err = errors.Join(err, quiet()) }()
 	if err := t.requests(ctx, tasks, 1); err != nil {
-		return rate{}, nil, err
+		return rate{}, nil, nil, err
 	}
-	stop, err := startRouter(ctx, g, t, db)
+	stop, err := startRouter(ctx, g, t, db, func(c *router.Config) { c.Inputs.Enabled = keep })
 	if err != nil {
-		return rate{}, nil, err
+		return rate{}, nil, nil, err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	profiled, err := g.profiling("router")
-	if err != nil {
-		return rate{}, nil, err
+	if keep {
+		profiled, err := g.profiling("router")
+		if err != nil {
+			return rate{}, nil, nil, err
+		}
+		defer profiled()
 	}
-	defer profiled()
 	p, err := t.follow(ctx, event.TopicDecisions, 10*time.Millisecond, int64(len(tasks)))
 	if err != nil {
-		return rate{}, nil, err
+		return rate{}, nil, nil, err
 	}
-	decisions, err := t.templates(ctx, event.TopicDecisions, min(500, len(tasks)), nil)
-	if err != nil {
-		return rate{}, nil, err
+	if decisions, err = t.templates(ctx, event.TopicDecisions, min(500, len(tasks)), nil); err != nil {
+		return rate{}, nil, nil, err
+	}
+	if keep {
+		if inputs, err = t.templates(ctx, event.TopicInputs, min(500, len(tasks)), nil); err != nil {
+			return rate{}, nil, nil, err
+		}
 	}
 	r, err := p.rate()
-	return r, decisions, err
+	return r, decisions, inputs, err
 }
 
 // startRouter starts a router as `up` does, but without its HTTP server.
-func startRouter(ctx context.Context, g *ground, t topics, db history.Config) (stop func() error, err error) {
+func startRouter(ctx context.Context, g *ground, t topics, db history.Config, edits ...func(*router.Config)) (stop func() error, err error) {
 	tel, err := g.telemetry(ctx)
 	if err != nil {
 		return nil, err
@@ -118,6 +137,9 @@ func startRouter(ctx context.Context, g *ground, t topics, db history.Config) (s
 	cfg.Telemetry.Admin.Address, cfg.HTTP.Addr = "", ""
 	cfg.Kafka, cfg.History = t.of("router"), db
 	cfg.Catalog.Folder = g.lake()
+	for _, edit := range edits {
+		edit(&cfg)
+	}
 	app, err := router.New(ctx, cfg, tel.For("router"))
 	if err != nil {
 		return nil, err
