@@ -15,13 +15,17 @@ type SignalError struct{ Signal os.Signal }
 // Error names the signal.
 func (e *SignalError) Error() string { return fmt.Sprintf("signal: %s", e.Signal) }
 
-// SignalContext returns a context that the first SIGINT or SIGTERM ends, with a *SignalError as its cause.
+// SignalContext returns a context that the first SIGINT, SIGTERM or SIGHUP ends, with a *SignalError as its cause: a terminal that
+// is closed must not leave behind what a stop clears away. SIGHUP stays ignored where it is, as under nohup.
 // A second one ends the process at once with code 128 plus the signal's number, for when the stop hangs.
 // The returned function gives the signals back to their default, and must be called.
 func SignalContext(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	quit := make(chan struct{})
 	var gone sync.WaitGroup
 	gone.Go(func() {

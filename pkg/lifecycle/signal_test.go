@@ -58,7 +58,7 @@ func startChild(t *testing.T, mode string) (*exec.Cmd, *bufio.Scanner) {
 }
 
 func TestFirstSignalEndsTheContext(t *testing.T) {
-	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		cmd, lines := startChild(t, "obey")
 		require.NoError(t, cmd.Process.Signal(s))
 		require.True(t, lines.Scan())

@@ -34,8 +34,8 @@ func (d Deps) log() *slog.Logger {
 	return d.Log
 }
 
-// defaultMaxBytes is what a broker takes if its topic says nothing (1 MiB), less the bytes around a batch.
-const defaultMaxBytes = 1_000_012
+// DefaultMaxBytes is what a broker takes if its topic says nothing (1 MiB), less the bytes around a batch.
+const DefaultMaxBytes = 1_000_012
 
 // batchOverhead bounds what a batch of one record adds to the record.
 const batchOverhead = 512
@@ -46,7 +46,7 @@ func (d Deps) maxBytes(topic string) int {
 			return n
 		}
 	}
-	return defaultMaxBytes
+	return DefaultMaxBytes
 }
 
 func (c Config) codec() (kgo.CompressionCodec, error) {

@@ -43,7 +43,8 @@ type check struct {
 	running atomic.Bool // a probe that hangs is not started a second time
 }
 
-// NewHealth returns a health without checks: alive and ready.
+// NewHealth returns a health without checks: alive, and not ready before the first check of readiness is there, since the port
+// answers before a service knows what it will need.
 func NewHealth(service string) *Health { return &Health{service: service} }
 
 // Live adds a check of liveness. Few things deserve one.
@@ -89,6 +90,10 @@ func (h *Health) Ready(ctx context.Context) Report {
 	checks, draining := h.ready, h.draining
 	h.mu.Unlock()
 	r := h.report(ctx, checks)
+	if len(checks) == 0 {
+		r.OK = false
+		r.Checks = append(r.Checks, CheckResult{Name: "start", Reason: "the service is still starting"})
+	}
 	if draining != "" {
 		r.OK = false
 		r.Checks = append(r.Checks, CheckResult{Name: "draining", Reason: draining})

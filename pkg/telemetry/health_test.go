@@ -15,7 +15,8 @@ import (
 
 func TestReadyNamesWhatIsMissing(t *testing.T) {
 	h := telemetry.NewHealth("router")
-	require.True(t, h.Ready(t.Context()).OK)
+	require.Equal(t, telemetry.Report{Service: "router", Checks: []telemetry.CheckResult{{Name: "start", Reason: "the service is still starting"}}}, h.Ready(t.Context()))
+	require.True(t, h.Alive(t.Context()).OK)
 	gate := h.Gate("consumer", "no partitions assigned yet")
 	broker := errors.New("dialling kafka://u:p@host: refused")
 	h.Check("broker", func(context.Context) error { return broker })
@@ -40,6 +41,7 @@ func TestReadyNamesWhatIsMissing(t *testing.T) {
 func TestLivenessIsApart(t *testing.T) {
 	h := telemetry.NewHealth("x")
 	h.Live("loop", func(context.Context) error { return errors.New("stuck for 5m") })
+	h.Check("fine", func(context.Context) error { return nil })
 	require.False(t, h.Alive(t.Context()).OK)
 	require.True(t, h.Ready(t.Context()).OK)
 }

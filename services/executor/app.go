@@ -231,8 +231,5 @@ func (a *App) maxBytes(topic string) int {
 	if n := a.deps.MaxBytes(topic); n > 0 {
 		return n
 	}
-	return defaultMaxBytes
+	return stream.DefaultMaxBytes
 }
-
-// defaultMaxBytes is a broker's own limit, where nothing is said of a topic.
-const defaultMaxBytes = 1_000_012

@@ -127,7 +127,8 @@ func TestRealEngineSurvivesItsExecutor(t *testing.T) {
 	b.start()
 	o := b.outcome("t1")
 	require.Equal(t, event.Succeeded, o.Status, "%+v", o.Failure)
-	require.Equal(t, 2, o.Attempts)
+	require.GreaterOrEqual(t, o.Attempts, 2)
+	require.LessOrEqual(t, o.Attempts, 3, "the group may move the partition once more when it notices who is gone")
 	var rows [][]json.RawMessage
 	require.NoError(t, json.Unmarshal(o.Result.Inline, &rows))
 	require.Equal(t, `"40"`, string(rows[0][0]))

@@ -36,11 +36,9 @@ type partFlags struct {
 func (f partFlags) config(s *streams, log *slog.Logger) (cfg parts.Config, cleanup func() error, err error) {
 	dir, cleanup := f.Data, func() error { return nil }
 	if dir == "" {
-		if dir, err = os.MkdirTemp("", "pointsman-"); err != nil {
-			return cfg, nil, fmt.Errorf("making a temporary folder: %w", err)
+		if dir, cleanup, err = tempFolder(""); err != nil {
+			return cfg, nil, err
 		}
-		temporary := dir
-		cleanup = func() error { return os.RemoveAll(temporary) }
 	}
 	if dir, err = filepath.Abs(dir); err != nil {
 		return cfg, nil, fmt.Errorf("finding the data folder: %w", err)
