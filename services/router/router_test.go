@@ -62,7 +62,7 @@ func (b *bench) start() *router.App {
 
 func (b *bench) publish(topic, key string, typ event.Type, body string) {
 	b.t.Helper()
-	rec := &kgo.Record{Topic: topic, Key: []byte(key), Value: []byte(body)}
+	rec := &kgo.Record{Topic: b.broker.Config.Topic(topic), Key: []byte(key), Value: []byte(body)}
 	if typ != "" {
 		rec.Headers = []kgo.RecordHeader{{Key: "ce_type", Value: []byte(typ)}}
 	}
