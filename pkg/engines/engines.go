@@ -58,6 +58,15 @@ var ErrKind = errors.New("is not a kind of engine that is built in")
 // ErrFlavour refuses a flavour that no server has.
 var ErrFlavour = errors.New("flavour")
 
+// Database is where a statement's bare names are looked up, as an engine of a kind is told: catalog and schema where the kind has
+// catalogs, and the schema alone elsewhere.
+func Database(kind, catalog, schema string) string {
+	if kind == trino.Kind && catalog != "" {
+		return catalog + "." + schema
+	}
+	return schema
+}
+
 // Check says what is wrong with a configuration. It reaches nothing.
 func Check(c Config) error {
 	_, err := prepare(c)
@@ -80,6 +89,10 @@ func Key(err error) string {
 		return "kind"
 	case errors.Is(err, ErrFlavour):
 		return "flavour"
+	case errors.Is(err, trino.ErrUser):
+		return "user"
+	case errors.Is(err, trino.ErrPassword):
+		return "password"
 	default:
 		return "url"
 	}
@@ -177,6 +190,9 @@ func openTrino(c Config) (func() (engine.Engine, error), error) {
 	}
 	cfg := trino.Config{
 		Name: c.Name, URL: u.scheme + "://" + u.addr, User: c.User, Password: c.Password, Database: c.Database, ResourceGroup: c.Group, Canary: c.Canary,
+	}
+	if err := cfg.Check(); err != nil {
+		return nil, err
 	}
 	return func() (engine.Engine, error) { return trino.Open(cfg) }, nil
 }

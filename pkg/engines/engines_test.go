@@ -22,7 +22,10 @@ func TestCheck(t *testing.T) {
 		{"mysql", engines.Config{Kind: "mysql", URL: "mysql://db:3306"}, ""},
 		{"doris", engines.Config{Kind: "mysql", Flavour: "doris", URL: "mysql://fe:9030?tls=true", Group: "etl"}, ""},
 		{"trino", engines.Config{Kind: "trino", URL: "http://coordinator:8080", User: "u"}, ""},
+		{"trino, TLS", engines.Config{Kind: "trino", URL: "https://coordinator:8443", User: "u", Password: "p", Database: "lake.web", Group: "global.etl"}, ""},
 
+		{"trino without a user", engines.Config{Kind: "trino", URL: "http://coordinator:8080"}, "a user is missing"},
+		{"trino, a password in the clear", engines.Config{Kind: "trino", URL: "http://coordinator:8080", User: "u", Password: "p"}, "over https only"},
 		{"no such kind", engines.Config{Kind: "oracle", URL: "oracle://db:1521"}, "clickhouse, mysql, postgres, trino"},
 		{"no kind", engines.Config{URL: "http://localhost:8123"}, "is not a kind"},
 		{"a flavour of nothing", engines.Config{Kind: "postgres", Flavour: "doris", URL: "postgres://db:5432"}, "a flavour is for the kind mysql"},
@@ -58,5 +61,27 @@ func TestAPasswordInTheURLIsNotRepeated(t *testing.T) {
 		err := engines.Check(engines.Config{Kind: "mysql", URL: url})
 		require.Error(t, err)
 		require.NotContains(t, err.Error(), "hunter2")
+	}
+}
+
+func TestDatabase(t *testing.T) {
+	for _, c := range [][4]string{
+		{"trino", "lake", "web", "lake.web"},
+		{"trino", "", "web", "web"},
+		{"trino", "lake", "", "lake."},
+		{"trino", "", "", ""},
+		{"mysql", "lake", "web", "web"},
+		{"clickhouse", "", "web", "web"},
+	} {
+		require.Equal(t, c[3], engines.Database(c[0], c[1], c[2]), "%v", c)
+	}
+}
+
+func TestKeyOfAnError(t *testing.T) {
+	for want, c := range map[string]engines.Config{
+		"kind": {Kind: "oracle"}, "url": {Kind: "trino", URL: "coordinator"}, "user": {Kind: "trino", URL: "http://c:8080"},
+		"password": {Kind: "trino", URL: "http://c:8080", User: "u", Password: "p"}, "flavour": {Kind: "mysql", URL: "mysql://db:3306", Flavour: "percona"},
+	} {
+		require.Equal(t, want, engines.Key(engines.Check(c)))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,7 +21,6 @@ type fake struct {
 	fault  func(w http.ResponseWriter, r *http.Request) bool
 	calls  []string // method and path
 	heads  []http.Header
-	bodies int
 	killed map[string]bool
 	posted int
 	begun  map[string]bool
@@ -58,8 +58,8 @@ func (f *fake) seen(prefix string) int {
 func (f *fake) post() http.Header {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for i := len(f.calls) - 1; i >= 0; i-- {
-		if strings.HasPrefix(f.calls[i], "POST") {
+	for i, call := range slices.Backward(f.calls) {
+		if strings.HasPrefix(call, "POST") {
 			return f.heads[i]
 		}
 	}

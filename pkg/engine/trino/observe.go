@@ -101,10 +101,11 @@ func (e *Engine) groupState(ctx context.Context) (g groupState, found bool, err 
 	if path == nil {
 		return g, false, nil
 	}
-	uri := "/v1/resourceGroupState"
+	parts := []string{"/v1/resourceGroupState"}
 	for _, part := range path {
-		uri += "/" + url.PathEscape(part)
+		parts = append(parts, url.PathEscape(part))
 	}
+	uri := strings.Join(parts, "/")
 	err = e.call(ctx, http.MethodGet, uri, e.header(), "", decode(&g))
 	if status, ok := errors.AsType[*statusError](err); ok && (status.status == http.StatusNotFound || status.status == http.StatusForbidden) {
 		return g, false, nil

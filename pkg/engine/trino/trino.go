@@ -85,10 +85,24 @@ type Engine struct {
 
 var _ engine.Engine = (*Engine)(nil)
 
+var errClosed = errors.New("the engine's client was closed")
+
+// What Open refuses in what a configuration says.
 var (
-	errClosed   = errors.New("the engine's client was closed")
-	errPassword = errors.New("Trino takes a password over https only")
+	ErrUser     = errors.New("a user is missing, and Trino wants one")
+	ErrPassword = errors.New("a password is sent over https only")
 )
+
+// Check says what is wrong with who the queries are to run as. It reaches nothing.
+func (c Config) Check() error {
+	switch {
+	case c.User == "":
+		return ErrUser
+	case c.Password != "" && !strings.HasPrefix(c.URL, "https://"):
+		return ErrPassword
+	}
+	return nil
+}
 
 // Open makes a client of a cluster. It does not dial yet: a cluster that is down is no error here.
 func Open(cfg Config) (*Engine, error) {
@@ -98,10 +112,9 @@ func Open(cfg Config) (*Engine, error) {
 		return nil, fmt.Errorf("opening cluster %s: the url is none", cfg.Name) // it may hold a password
 	case base.Scheme != "http" && base.Scheme != "https", base.Host == "", strings.Trim(base.Path, "/") != "", base.User != nil, base.RawQuery != "":
 		return nil, fmt.Errorf("opening cluster %s: the url must be http://host:8080 or https://host:8443, without a user and a path", cfg.Name)
-	case cfg.User == "":
-		return nil, fmt.Errorf("opening cluster %s: Trino wants a user, and none is given", cfg.Name)
-	case cfg.Password != "" && base.Scheme != "https":
-		return nil, fmt.Errorf("opening cluster %s: %w", cfg.Name, errPassword)
+	}
+	if err := cfg.Check(); err != nil {
+		return nil, fmt.Errorf("opening cluster %s: %w", cfg.Name, err)
 	}
 	if cfg.Source == "" {
 		cfg.Source = defaultSource
