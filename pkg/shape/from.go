@@ -255,8 +255,31 @@ func (p *parser) factor(n *Query, i int) int {
 	if p.punct(i) == '[' && p.d.MySQLLike() && p.isName(i+1) {
 		i = p.skip(i) // JOIN [BROADCAST] t
 	}
+	if p.punct(i) == '{' && p.spells(i+1, "oj") {
+		if p.depth >= maxNesting {
+			return p.flat(i)
+		}
+		p.depth++
+		end := p.from(n, i+2) // ODBC's { OJ a LEFT JOIN b ON .. }
+		p.depth--
+		return max(end+1, p.skip(i))
+	}
 	if p.punct(i) == '(' {
 		return p.bracketed(n, i)
+	}
+	if p.word(i+1) == lex.KwTable && p.punct(i+2) == '(' && (p.word(i) == lex.KwFinal || p.spells(i, "old") || p.spells(i, "new")) {
+		if p.depth >= maxNesting {
+			return p.flat(i)
+		}
+		p.depth++
+		defer func() { p.depth-- }()
+		src := &Item{Fixed: true} // the rows that a change in brackets has changed
+		n.Items = append(n.Items, src)
+		s := &p.build.Shape
+		class, command := s.Statement, s.Command
+		p.statement(i + 3)
+		s.Statement, s.Command = class, command
+		return p.alias(src, p.skip(i+2))
 	}
 	if p.spells(i, "rows") && p.word(i+1) == lex.KwFrom && p.punct(i+2) == '(' {
 		src := &Item{Fixed: true} // PostgreSQL's ROWS FROM (f(1), g(2))

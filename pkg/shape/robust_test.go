@@ -59,6 +59,14 @@ func TestBadTextIsBounded(t *testing.T) {
 		"blanks":                fill(" "),
 		"unions":                "SELECT 1" + fill(" UNION SELECT 1"),
 		"withs":                 fill("WITH a AS ("),
+		"outer join brackets":   "SELECT 1 FROM " + most("{OJ "),
+		"changed rows":          "SELECT 1 FROM " + most("OLD TABLE(DELETE FROM "),
+		"explains":              most("EXPLAIN "),
+		"prepares":              most("PREPARE p AS "),
+		"from first":            fill("FROM ("),
+		"in tables":             "SELECT a" + fill(" IN t"),
+		"oracle's strings":      "SELECT " + most("q'[ "),
+		"files":                 most("ADD JAR x;"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			dialects := []lex.Dialect{lex.Auto, lex.MySQL, lex.Postgres}

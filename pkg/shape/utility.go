@@ -67,6 +67,11 @@ func (p *parser) utility(i int) int {
 	case lex.KwDescribe, lex.KwDesc:
 		return p.describe(i + 1)
 	case lex.KwSet, lex.KwReset, lex.KwUnset:
+		if w == lex.KwReset && p.d.MySQLLike() {
+			b.Wrote = true // RESET MASTER, REPLICA, PERSIST
+			s.Effect = Repeatable
+			return p.end(i)
+		}
 		s.Statement = Set
 		if p.word(i+1) == lex.KwGlobal || p.spells(i+1, "persist") || p.spells(i+1, "password") {
 			b.Wrote = true
@@ -151,6 +156,9 @@ func (p *parser) utility(i int) int {
 		b.Outer = n
 		b.Roots = append(b.Roots, n)
 		return p.selectRest(n, i)
+	case p.spells(i, "upsert"):
+		s.Statement, s.Command = Insert, ""
+		return p.insert(i)
 	case p.spells(i, "trace") && p.headsStatement(i+1):
 		return p.explained(i+1, true)
 	case p.spells(i, "batch") && p.word(i+1) == lex.KwOn || p.spells(i, "batch") && p.word(i+1) == lex.KwLimit: // TiDB's BATCH ON id LIMIT n DELETE ..
@@ -187,6 +195,9 @@ func (p *parser) drop(i int) int {
 	if p.word(k) == lex.KwIf {
 		s.Effect = Repeatable
 	}
+	if p.dataset(i) {
+		return p.objects(i+1, writesTable)
+	}
 	switch p.word(i) {
 	case lex.KwTable, lex.KwView, lex.KwMaterialized, lex.KwDictionary:
 		return p.objects(i, writesTable)
@@ -217,7 +228,7 @@ func (p *parser) objects(i int, how touched) int {
 			i = p.ifExists(i)
 			continue
 		}
-		if p.spells(i, "no_write_to_binlog") || p.spells(i, "full") || p.spells(i, "freeze") || p.spells(i, "dynamic") || p.spells(i, "sample") || p.spells(i, "concurrently") && p.isName(i+1) {
+		if p.spells(i, "no_write_to_binlog") || p.spells(i, "full") || p.spells(i, "freeze") || p.spells(i, "dynamic") || p.spells(i, "sample") || (p.spells(i, "concurrently") || p.spells(i, "dataset")) && p.isName(i+1) {
 			i++
 			continue
 		}
@@ -252,8 +263,8 @@ func (p *parser) objects(i int, how touched) int {
 		switch {
 		case p.punct(i) == ',' || p.spells(i, "to") || p.word(i) == lex.KwAnd:
 			i++
-			if _, behind := p.path(i); p.punct(i-1) == 0 && p.punct(behind) == '(' {
-				return p.end(i) // BACKUP TABLE t TO Disk(..)
+			if _, behind := p.path(i); p.punct(i-1) == 0 && (p.punct(behind) == '(' || p.word(behind) == lex.KwAs) {
+				return p.end(i) // BACKUP TABLE t TO Disk(..), RESTORE TABLE t TO VERSION AS OF 5
 			}
 			continue
 		}
