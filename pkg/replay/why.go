@@ -18,7 +18,7 @@ func Why(c Case) []string {
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	b, a := c.Before, c.After
-	if b.Rule != a.Rule {
+	if b.Rule != a.Rule && !unruled(b) && !unruled(a) {
 		sayRules(say, c)
 	}
 	if b.Kind == event.Reject && rejectionCode(a) != rejectionCode(b) && b.Rejection != nil {
@@ -42,6 +42,9 @@ func Why(c Case) []string {
 	}
 	return out
 }
+
+// unruled says that a decision was made before any rule was asked: by a budget, a quota, a deadline.
+func unruled(d event.RouteDecision) bool { return d.Kind == event.Reject && d.Rule == "" }
 
 // mostDifferences bounds the differences in JSON that are told.
 const mostDifferences = 5
