@@ -34,7 +34,9 @@ func faultsOf(t testing.TB, text string) []string {
 
 // TestFaults has one policy for each fault, and the fault alone is found.
 func TestFaults(t *testing.T) {
-	rules := func(lines ...string) string { return engines + "rules:\n  - " + strings.Join(lines, "\n  - ") + "\n" + fallback }
+	rules := func(lines ...string) string {
+		return engines + "rules:\n  - " + strings.Join(lines, "\n  - ") + "\n" + fallback
+	}
 	latch := func(options string) string {
 		return engines + "latches: {l: {" + options + "}}\nrules:\n  - {name: r, when: {l: true}, route: a}\n" + fallback
 	}
@@ -157,7 +159,9 @@ func TestFaults(t *testing.T) {
 
 // TestNotAFault has what looks like a fault and is none.
 func TestNotAFault(t *testing.T) {
-	rules := func(lines ...string) string { return engines + "rules:\n  - " + strings.Join(lines, "\n  - ") + "\n" + fallback }
+	rules := func(lines ...string) string {
+		return engines + "rules:\n  - " + strings.Join(lines, "\n  - ") + "\n" + fallback
+	}
 	for name, text := range map[string]string{
 		"narrower above":          rules("{name: r, when: {estimated_bytes_gt: 6 GB}, route: a}", "{name: s, when: {estimated_bytes_gt: 5 GB}, route: b}"),
 		"missing below":           rules("{name: r, when: {limit_gt: 5}, route: a}", "{name: s, when: {limit_gt: 6}, on_missing: match, route: b}"),

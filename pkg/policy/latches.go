@@ -52,7 +52,7 @@ var latchOptions = func() []option[latchText] {
 		spanOption("leave_hold_seconds", "For how long, before it goes off.", func(l *latchText) *time.Duration { return &l.Leave.Hold }).withDefault("30"),
 		countOption("leave_samples", "In how many observations in a row, before it goes off.", 1, 1000, func(l *latchText) *int { return &l.Leave.Samples }).withDefault("1"),
 		spanOption("absent_after_seconds", "How long without an observation makes it missing.", func(l *latchText) *time.Duration { return &l.AbsentAfter }).withDefault("60"),
-		spanOption("keep_seconds", "How long it stays as it is while the fact is between the two edges; then it is missing.", func(l *latchText) *time.Duration { return &l.KeepFor }).withDefault("600"),
+		spanOption("keep_seconds", "How long it stays as it is while the fact is between the two edges; then it is missing.", func(l *latchText) *time.Duration { return &l.KeepFor }).withDefault("1800"),
 	)
 }()
 
@@ -63,7 +63,7 @@ func (r *reader) latches(section field) []LatchSpec {
 	var out []LatchSpec
 	for _, f := range r.mapping(section.path, section.value) {
 		l := latchText{LatchSpec: LatchSpec{
-			Name: f.key, AbsentAfter: time.Minute, KeepFor: 10 * time.Minute, Line: lineOf(f.keyNode), column: columnOf(f.keyNode),
+			Name: f.key, AbsentAfter: time.Minute, KeepFor: LongestKeep, Line: lineOf(f.keyNode), column: columnOf(f.keyNode),
 			Enter: Edge{Samples: 1}, Leave: Edge{Samples: 1, Hold: 30 * time.Second},
 		}}
 		r.latchName(f)

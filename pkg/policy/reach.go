@@ -135,16 +135,36 @@ func (f formula) never() bool {
 }
 
 // implies reports that g holds wherever f does, as far as that can be said. False may also mean that nobody knows.
-func (f formula) implies(g formula) bool {
+func (f *formula) implies(g *formula) bool {
 	switch {
-	case g.lit == nil && !g.either:
-		return !slices.ContainsFunc(g.parts, func(p formula) bool { return !f.implies(p) })
-	case f.lit == nil && f.either:
-		return len(f.parts) > 0 && !slices.ContainsFunc(f.parts, func(p formula) bool { return !p.implies(g) })
-	case g.lit == nil:
-		return slices.ContainsFunc(g.parts, f.implies)
-	case f.lit == nil:
-		return slices.ContainsFunc(f.parts, func(p formula) bool { return p.implies(g) })
+	case g.lit == nil && !g.either: // all parts of g
+		for i := range g.parts {
+			if !f.implies(&g.parts[i]) {
+				return false
+			}
+		}
+		return true
+	case f.lit == nil && f.either: // whichever part of f holds
+		for i := range f.parts {
+			if !f.parts[i].implies(g) {
+				return false
+			}
+		}
+		return len(f.parts) > 0
+	case g.lit == nil: // one part of g
+		for i := range g.parts {
+			if f.implies(&g.parts[i]) {
+				return true
+			}
+		}
+		return false
+	case f.lit == nil: // one part of f
+		for i := range f.parts {
+			if f.parts[i].implies(g) {
+				return true
+			}
+		}
+		return false
 	default:
 		return f.lit.implies(g.lit)
 	}
@@ -207,8 +227,9 @@ func (r *reader) reachable(p *Policy, section string, rules []Rule) {
 			continue
 		}
 		s := seen{index: i, f: f, need: f.facts(true), have: f.facts(false)}
-		for _, e := range above {
-			if e.need&^s.have == 0 && f.implies(e.f) && r.coveredEverywhere(p, &rules[e.index], rule) {
+		for j := range above {
+			e := &above[j]
+			if e.need&^s.have == 0 && f.implies(&e.f) && r.coveredEverywhere(p, &rules[e.index], rule) {
 				r.faultAt(at, path, fmt.Sprintf("unreachable: rule %q in line %d takes everything that this one matches", rules[e.index].Name, rules[e.index].Line))
 				break
 			}
@@ -224,7 +245,7 @@ func (r *reader) coveredEverywhere(p *Policy, above, below *Rule) bool {
 	for _, view := range p.tenants {
 		a, b := above.rebind(&view.Thresholds), below.rebind(&view.Thresholds)
 		fa := r.names.formulaOf(&a.When, false, a.OnMissing == MissingMatches).joined()
-		if fb := r.names.formulaOf(&b.When, false, b.OnMissing == MissingMatches).joined(); !fb.implies(fa) {
+		if fb := r.names.formulaOf(&b.When, false, b.OnMissing == MissingMatches).joined(); !fb.implies(&fa) {
 			return false
 		}
 	}

@@ -31,8 +31,8 @@ type series struct {
 	number []float64
 }
 
-// most bounds a series; a signal a second is remembered for longer than any latch may depend on it.
-const most = int(policy.LongestKeep/time.Second) + 60
+// remembered is how long a series goes back: longer than any latch may depend on it.
+const remembered = policy.LongestKeep + 5*time.Minute
 
 func newLatches() *latches { return &latches{memory: map[watch]*series{}} }
 
@@ -59,10 +59,11 @@ func (l *latches) observe(o signal.Observation) {
 }
 
 func (s *series) add(at time.Time, n float64) {
-	if len(s.at) >= 2*most { // half is dropped at a time, so that it is seldom done
-		s.at, s.number = slices.Clone(s.at[most:]), slices.Clone(s.number[most:])
-	}
 	s.at, s.number = append(s.at, at), append(s.number, n)
+	// Half is dropped at a time, so that it is seldom done.
+	if half := len(s.at) / 2; half >= 512 && at.Sub(s.at[half]) > remembered {
+		s.at, s.number = slices.Clone(s.at[half:]), slices.Clone(s.number[half:])
+	}
 }
 
 // use takes a policy over: its latches are folded from what is remembered.
