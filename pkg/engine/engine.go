@@ -61,6 +61,9 @@ const (
 	// RunFinished and RunFailed are known ends.
 	RunFinished RunState = "finished"
 	RunFailed   RunState = "failed"
+	// RunCancelled is the end of a run that a client stopped, such as an earlier owner of the attempt, for engines that keep
+	// a history: nothing is wrong with the query. Engines without one know nothing of it any more.
+	RunCancelled RunState = "cancelled"
 )
 
 // Run is what an engine knows of an attempt.

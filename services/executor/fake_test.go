@@ -23,7 +23,8 @@ type server struct {
 	running     map[string]*run
 	killed      map[string]bool
 	down        bool
-	most        int // that ran at once
+	most        int                   // that ran at once
+	history     map[string]engine.Run // what it knows of queries that are over; nil knows nothing, like most engines
 }
 
 // behaviour is what a statement does.
@@ -247,6 +248,9 @@ func (s *server) kill(id string) bool {
 	r := s.running[id]
 	if r != nil && !s.killed[id] {
 		s.killed[id] = true
+		if s.history != nil {
+			s.history[id] = engine.Run{State: engine.RunCancelled}
+		}
 		close(r.stop)
 	}
 	s.mu.Unlock()
@@ -266,6 +270,9 @@ func (c *client) Find(_ context.Context, id string) (engine.Run, error) {
 	}
 	if r := c.running[id]; r != nil {
 		return engine.Run{State: engine.RunActive, Elapsed: time.Since(r.since), Stats: r.stats}, nil
+	}
+	if run, known := c.history[id]; known {
+		return run, nil
 	}
 	return engine.Run{State: engine.RunUnknown}, nil
 }

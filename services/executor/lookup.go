@@ -114,6 +114,9 @@ func (y *try) foundRun(run engine.Run, write bool) attempt.Event {
 	case run.State == engine.RunFailed:
 		y.found(foundEnded)
 		f := failure.Of(failure.Internal, "the engine says that it failed, and no more")
+		if run.Failure != nil {
+			f, y.reach = y.classify(run.Failure)
+		}
 		y.failure = &f
 		return attempt.FoundFailed
 	case write:

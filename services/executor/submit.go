@@ -10,6 +10,7 @@ import (
 
 	"github.com/pointsman/pointsman/pkg/attempt"
 	"github.com/pointsman/pointsman/pkg/engine"
+	"github.com/pointsman/pointsman/pkg/engines"
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/failure"
 )
@@ -77,7 +78,7 @@ func (y *try) query() engine.Query {
 		left = min(left, limits.MaxExecution)
 	}
 	return engine.Query{
-		ID: y.id, SQL: task.SQL, Database: task.Schema, MaxExecution: max(left, time.Millisecond),
+		ID: y.id, SQL: task.SQL, Database: engines.Database(y.cluster.cfg.Kind, task.Catalog, task.Schema), MaxExecution: max(left, time.Millisecond),
 		MaxMemoryBytes: int64(limits.MaxMemory), Settings: limits.Settings, SubmitBefore: y.submitBefore(),
 		ReadOnly: y.t.current.ReadOnly,
 	}

@@ -55,6 +55,9 @@ func asRun(q queryInfo) engine.Run {
 		run.State = engine.RunFinished
 	case stateFailed:
 		run.State, run.Failure = engine.RunFailed, q.failure()
+		if q.ErrorCode != nil && q.ErrorCode.Code == codeCanceled {
+			run.State = engine.RunCancelled // by Kill, here or elsewhere; operators have a request of their own
+		}
 	}
 	return run
 }

@@ -98,10 +98,11 @@ func killed(t *testing.T, server *real.Server) {
 	for _, c := range []struct {
 		name, method, path, body string
 		want                     failure.Class
+		state                    engine.RunState
 	}{
-		{"USER_CANCELED", http.MethodDelete, "", "", failure.KilledByOperator},
-		{"ADMINISTRATIVELY_KILLED", http.MethodPut, "/killed", "not on a Monday", failure.KilledByOperator},
-		{"ADMINISTRATIVELY_PREEMPTED", http.MethodPut, "/preempted", "room for the board", failure.Resources},
+		{"USER_CANCELED", http.MethodDelete, "", "", failure.KilledByOperator, engine.RunCancelled},
+		{"ADMINISTRATIVELY_KILLED", http.MethodPut, "/killed", "not on a Monday", failure.KilledByOperator, engine.RunFailed},
+		{"ADMINISTRATIVELY_PREEMPTED", http.MethodPut, "/preempted", "room for the board", failure.Resources, engine.RunFailed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := connect(t, server)
@@ -122,7 +123,7 @@ func killed(t *testing.T, server *real.Server) {
 
 			run, err := connect(t, server).Find(t.Context(), id)
 			require.NoError(t, err)
-			require.Equal(t, engine.RunFailed, run.State)
+			require.Equal(t, c.state, run.State)
 			require.Equal(t, c.name, run.Failure.Name, "another process learns from the history what became of it")
 			_, class = classified(t, run.Failure)
 			require.Equal(t, c.want, class)
