@@ -156,7 +156,7 @@ type RouteDecision struct {
 	// Estimates of the query itself, by name: scanBytes, memoryBytes.
 	Estimates map[string]signal.Value `json:"estimates,omitempty"`
 	// Signals are the facts about clusters that the decision used, as they counted then.
-	Signals signal.Snapshot `json:"signals,omitempty"`
+	Signals signal.Seen `json:"signals,omitempty"`
 	// Unknown names what could not be known when it was decided.
 	Unknown []string `json:"unknown,omitempty"`
 	Notify  bool     `json:"notify,omitempty"`

@@ -35,21 +35,22 @@ const (
 )
 
 // queueWait is the predicted wait of a Task that goes to the pool now, as rules may test it.
-func queueWait(in *Input, p policy.Pool) signal.Value {
-	c := candidate{pool: &p, own: in.Signals[p.Name]}
+func queueWait(in *Input, p *policy.Pool) signal.Value {
+	s, c := scene{in: in}, candidate{pool: p}
 	c.Cluster = p.Name
-	return (&scene{in: in}).queueWait(&c)
+	s.look(&c)
+	return s.queueWait(&c)
 }
 
 // queueWait is the predicted wait of a Task that goes to the pool now, in milliseconds: what the signals predict, plus
 // what this router has sent there since they were observed. Where no prediction is known it follows from a free slot, or from
 // the queue and the rate at which it is worked off; where those are not known either it is absent, which is not zero.
 func (s *scene) queueWait(c *candidate) signal.Value {
-	wait := s.signal(c, signal.EstWaitMs)
+	wait := s.signal(c, estWaitMs)
 	inflight := float64(s.in.Inflight[c.Cluster])
 	slots, slotsKnown := s.slots(c)
-	running, runningKnown := s.signal(c, signal.Running).Get()
-	queued, queuedKnown := s.signal(c, signal.Queued).Get()
+	running, runningKnown := s.signal(c, running).Get()
+	queued, queuedKnown := s.signal(c, queued).Get()
 	if slotsKnown && runningKnown && queuedKnown && slots > 0 {
 		c.parts.load, c.parts.loadKnown = (running+queued+inflight)/slots, true
 	}
@@ -79,7 +80,7 @@ func (s *scene) queueWait(c *candidate) signal.Value {
 
 // slots are those that the cluster reports, else those that the policy says it has.
 func (s *scene) slots(c *candidate) (float64, bool) {
-	if n, ok := s.signal(c, signal.Slots).Get(); ok {
+	if n, ok := s.signal(c, slots).Get(); ok {
 		return n, true
 	}
 	return float64(c.pool.Slots), c.pool.Slots > 0
@@ -87,7 +88,7 @@ func (s *scene) slots(c *candidate) (float64, bool) {
 
 // rate is how many queries a second the cluster works off; zero says nothing of how long a queue takes.
 func (s *scene) rate(c *candidate) (float64, bool) {
-	rate, ok := s.signal(c, signal.DonePerSecond).Get()
+	rate, ok := s.signal(c, donePerSecond).Get()
 	return rate, ok && rate > 0
 }
 
@@ -97,7 +98,7 @@ func (s *scene) complete(c *candidate) {
 	p.wait, p.waitKnown = p.queue.Get()
 	p.time.Wait = estimate.Around(p.wait, waitSigma)
 	if !p.waitKnown {
-		last, _ := s.signal(c, signal.EstWaitMs).Last()
+		last, _ := s.signal(c, estWaitMs).Last()
 		p.time.Wait = estimate.Around(math.Max(last, unseenWaitMs), unseenSigma)
 		p.wait = p.time.Wait.Mean()
 	}
@@ -112,15 +113,15 @@ func (s *scene) complete(c *candidate) {
 	if s.covered(c) {
 		bytes = value(0) // a materialised aggregate is small, however large the raw scan would be
 	}
-	sources := estimate.Sources{
+	s.sources = estimate.Sources{ // one for all candidates: it is only read
 		Bucket: c.rec.inBucket, Fingerprint: c.rec.runs, Bytes: bytes,
-		SlowDown: s.signal(c, signal.SlowDown), MinRuns: in.Policy.Thresholds.HistoryMinRuns,
+		SlowDown: s.signal(c, slowDown), MinRuns: in.Policy.Thresholds.HistoryMinRuns,
 	}
 	if s.records != nil {
-		sources.Engine = s.engine(c.Engine).Without(c.rec.runs)
+		s.sources.Engine = s.engine(c.Engine).Without(c.rec.runs)
 	}
 	var evidence event.Evidence
-	p.time.Exec, evidence = estimate.Execution(estimate.Prior{Startup: c.pool.Startup, BytesPerSecond: c.pool.BytesPerSecond}, &sources)
+	p.time.Exec, evidence = estimate.Execution(estimate.Prior{Startup: c.pool.Startup, BytesPerSecond: c.pool.BytesPerSecond}, &s.sources)
 
 	p.ok = successRate(in, c.rec, c.pool.SignalKey != "")
 	p.pHit = round(p.time.Within(s.slaLeft) * p.ok)

@@ -11,7 +11,6 @@ import (
 	"github.com/pointsman/pointsman/pkg/policy"
 	"github.com/pointsman/pointsman/pkg/query"
 	"github.com/pointsman/pointsman/pkg/shape"
-	"github.com/pointsman/pointsman/pkg/signal"
 )
 
 // Decide returns where the attempt goes and why. The steps, in this order: deadline, validity, admission, verdict, rules, hard
@@ -28,8 +27,10 @@ func decide(in Input) event.RouteDecision {
 		Task: stamped(&in), TaskDigest: cmp.Or(in.TaskDigest, in.Task.Digest()), DecidedAt: in.Now.UTC(), Deadline: in.deadline(),
 		PolicyHash: in.Policy.Hash, Excluded: in.Excluded,
 		Fingerprint: in.Fingerprint, Bucket: in.Bucket, Statement: string(in.Shape.Statement), ReadOnly: in.Shape.ReadOnly, Tables: shape.Names(in.Shape.Tables),
-		Estimates: in.Estimates, Unknown: unknown(&in),
+		Estimates: in.Estimates,
 	}
+	s := newScene(&in)
+	d.Unknown = s.unknown()
 	if late := in.Now.Sub(d.Deadline); late >= 0 {
 		return reject(d, NewReason(DeadlinePassed, "lateMs", strconv.FormatInt(late.Milliseconds(), 10)), nil)
 	}
@@ -39,7 +40,7 @@ func decide(in Input) event.RouteDecision {
 	if reason, refusal := admission(&in, d.Tables); refusal != nil {
 		return reject(d, reason, refusal)
 	}
-	weight := features(&in)
+	weight := s.features()
 	d.Verdict = string(classify.Classify(&weight, &in.Policy.Thresholds).Verdict)
 
 	match := in.Policy.Match(facts(&in))
@@ -66,7 +67,6 @@ func decide(in Input) event.RouteDecision {
 	if in.Attempt > 1 {
 		d.Reasons = append(d.Reasons, rerouted(&in))
 	}
-	s := newScene(&in)
 	s.filter()
 	s.applyRule(&rule)
 	return s.choose(d, rule)
@@ -83,7 +83,7 @@ func (s *scene) choose(d event.RouteDecision, rule policy.Rule) event.RouteDecis
 		})
 		waits = len(ranked) > 0
 	}
-	d.Signals = s.used()
+	d.Signals = s.seen
 	if len(ranked) == 0 {
 		code, args := NoCandidate, []string{"why", s.whyNone()}
 		if rule.Strict {
@@ -230,36 +230,4 @@ func (c *candidate) name() string {
 		return c.pool.SignalKey
 	}
 	return c.Cluster
-}
-
-// looked are the facts that a decision looks at, besides those that only people do.
-var looked = [...]signal.Name{
-	signal.Ready, signal.Healthy, signal.Running, signal.Queued, signal.Slots, signal.EstWaitMs, signal.DonePerSecond, signal.WakeMs,
-	signal.SlowDown, signal.LagMs, signal.AppliedTS,
-}
-
-// used returns the signals of the clusters that were looked at, as they counted.
-func (s *scene) used() signal.Snapshot {
-	out := make(signal.Snapshot, len(s.cands))
-	for i := range s.cands {
-		c := &s.cands[i]
-		s.take(out, c.Cluster, c.own)
-		if c.lane != nil {
-			s.take(out, c.pool.SignalKey, c.lane)
-		}
-	}
-	return out
-}
-
-func (s *scene) take(out signal.Snapshot, key string, values map[signal.Name]signal.Value) {
-	if _, have := out[key]; have || len(values) == 0 {
-		return
-	}
-	taken := make(map[signal.Name]signal.Value, len(looked))
-	for _, name := range looked {
-		if v, ok := values[name]; ok {
-			taken[name] = v.Aged(s.in.Now, s.in.Policy.Defaults.SignalMaxAge)
-		}
-	}
-	out[key] = taken
 }

@@ -253,6 +253,10 @@ rules:
 	data, err := json.MarshalIndent(d, "", "  ")
 	require.NoError(t, err)
 	golden(t, "seed_order_query.json", append(data, '\n'))
+
+	e := route.ExplainInput(in)
+	require.Empty(t, cmp.Diff(d, e.Decision, cmp.AllowUnexported(signal.Value{})))
+	golden(t, "seed_order_explained.txt", []byte(e.Text))
 }
 
 func golden(t *testing.T, name string, got []byte) {

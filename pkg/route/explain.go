@@ -123,6 +123,12 @@ func basis(e event.Evidence) string {
 	}
 }
 
+// shown is the order in which people like to read the facts.
+var shown = [...]signal.Name{
+	signal.Ready, signal.Healthy, signal.Running, signal.Queued, signal.Slots, signal.EstWaitMs, signal.DonePerSecond, signal.WakeMs,
+	signal.SlowDown, signal.LagMs, signal.AppliedTS,
+}
+
 // signals lists what was known of each cluster, with its source and age.
 func (e words) signals(d *event.RouteDecision) {
 	seen := map[string]bool{}
@@ -134,8 +140,8 @@ func (e words) signals(d *event.RouteDecision) {
 			}
 			seen[key] = true
 			var parts []string
-			for _, name := range looked {
-				v, ok := d.Signals[key][name]
+			for _, name := range shown {
+				v, ok := d.Signals.Get(key, name)
 				if !ok {
 					continue
 				}

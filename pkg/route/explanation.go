@@ -36,7 +36,7 @@ func ExplainInput(in Input) Explanation {
 	b.WriteString(Explain(*d))
 	w := words{&b}
 	if d.Verdict != "" {
-		weight := features(&in)
+		weight := newScene(&in).features()
 		row := classify.Classify(&weight, &in.Policy.Thresholds)
 		e.Verdict = &VerdictWhy{Verdict: row.Verdict, Row: row.ID, Why: row.Why(&weight, &in.Policy.Thresholds)}
 		w.line("Verdict %s: %s.", e.Verdict.Verdict, e.Verdict.Why)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 
 	"github.com/pointsman/pointsman/pkg/budget"
-	"github.com/pointsman/pointsman/pkg/classify"
 	"github.com/pointsman/pointsman/pkg/policy"
 	"github.com/pointsman/pointsman/pkg/shape"
 	"github.com/pointsman/pointsman/pkg/signal"
@@ -118,7 +117,7 @@ var poolSignals = []policy.PoolFact{
 }
 
 func poolFacts(in *Input, f *policy.Facts, i int) {
-	p := in.Policy.Pools[i]
+	p := &in.Policy.Pools[i]
 	for _, fact := range poolSignals {
 		if f.WantsPool(i, fact) {
 			f.SetPool(i, fact, number(in.signal(p.Name, policy.SignalOf[fact])))
@@ -152,46 +151,18 @@ func number(v signal.Value) policy.Fact {
 // peakMemory is the most memory that the fingerprint has used anywhere, 0 when nothing is known of it.
 func peakMemory(in *Input) int64 {
 	var peak int64
-	for _, p := range in.Policy.Pools {
-		if prof, ok := in.profile(p); ok && prof.PeakMemoryBytes != nil {
+	for i := range in.Policy.Pools {
+		if prof, ok := in.profile(&in.Policy.Pools[i]); ok && prof.PeakMemoryBytes != nil {
 			peak = max(peak, *prof.PeakMemoryBytes)
 		}
 	}
 	return peak
 }
 
-// features are what the verdict looks at.
-func features(in *Input) classify.Features {
-	f := classify.Features{ScanBytes: in.scanBytes(), Covered: in.Estimates[ReflectionCovers]}
-	if parsed(in) {
-		f.JoinTables = signal.Of(float64(in.Shape.JoinTables), signal.Count, "shape", in.Now)
-	}
-	if in.History.Asked {
-		_, kills := historyCounts(in)
-		f.MemoryKills = signal.Of(float64(kills), signal.Count, "history", in.Now)
-	}
-	var peak, limit int64
-	for _, p := range in.Policy.Pools {
-		if prof, ok := in.profile(p); ok && prof.PeakMemoryBytes != nil {
-			peak = max(peak, *prof.PeakMemoryBytes)
-		}
-		if p.MaxMemoryPerQuery > 0 && !p.Spills && (limit == 0 || p.MaxMemoryPerQuery < limit) {
-			limit = p.MaxMemoryPerQuery
-		}
-	}
-	if peak > 0 {
-		f.PeakMemoryBytes = signal.Of(float64(peak), signal.Bytes, "history", in.Now)
-	}
-	if limit > 0 {
-		f.LightMemoryBytes = signal.Of(float64(limit), signal.Bytes, "policy", in.Now)
-	}
-	return f
-}
-
 // historyCounts sums the runs of the fingerprint, and the memory kills that later successes have not outweighed.
 func historyCounts(in *Input) (runs, kills int64) {
-	for _, p := range in.Policy.Pools {
-		if prof, ok := in.profile(p); ok {
+	for i := range in.Policy.Pools {
+		if prof, ok := in.profile(&in.Policy.Pools[i]); ok {
 			runs += prof.Runs
 			if prof.SuccessesAfterKill < in.Policy.Thresholds.MemoryKillForgivenAfter {
 				kills += prof.MemoryKills

@@ -18,7 +18,7 @@ func freshEnough(s *scene, c *candidate) *event.Filtered {
 	if !c.pool.Replica {
 		return nil
 	}
-	lag := s.signal(c, signal.LagMs)
+	lag := s.signal(c, lagMs)
 	switch s.in.Task.Consistency {
 	case query.Strong:
 		return removed(ReplicaNotCurrent)
@@ -47,7 +47,7 @@ func freshEnough(s *scene, c *candidate) *event.Filtered {
 // applied removes a copy that is not known to have applied a commit: by the position it reports, else by its lag, where commits
 // are stamped with the time.
 func (s *scene) applied(c *candidate, commit int64, lag signal.Value) *event.Filtered {
-	position, known := s.signal(c, signal.AppliedTS).Get()
+	position, known := s.signal(c, appliedTS).Get()
 	if known && atLeast(position, commit) {
 		return nil
 	}
@@ -89,8 +89,8 @@ func atLeast(position float64, commit int64) bool {
 // usable removes what is known to be down. A pool that sleeps at zero replicas is not down: it is woken, if there is the time. Of a
 // pool that says nothing it is taken that it has to be woken, if it ever sleeps.
 func usable(s *scene, c *candidate) *event.Filtered {
-	ready, readyKnown := s.signal(c, signal.Ready).Get()
-	healthy, healthKnown := s.signal(c, signal.Healthy).Get()
+	ready, readyKnown := s.signal(c, ready).Get()
+	healthy, healthKnown := s.signal(c, healthy).Get()
 	switch {
 	case readyKnown && ready != 0:
 		c.seen = true
@@ -113,7 +113,7 @@ func usable(s *scene, c *candidate) *event.Filtered {
 
 // wakeMs is how long the pool takes to wake: as measured, else as the policy has it.
 func (s *scene) wakeMs(c *candidate) float64 {
-	if w, ok := s.signal(c, signal.WakeMs).Last(); ok {
+	if w, ok := s.signal(c, wakeMs).Last(); ok {
 		return w
 	}
 	return float64(c.pool.WakeTime.Milliseconds())

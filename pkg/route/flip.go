@@ -47,7 +47,7 @@ func (s *scene) lose(winner, c *candidate) {
 		c.loss.Gap = value(l.total - w.total)
 		c.loss.Flip = s.flipCompletion(winner, c)
 	case byHint:
-		c.loss.Flip = &event.Flip{What: FlipHint}
+		c.loss.Flip = c.flipTo(event.Flip{What: FlipHint})
 	case byCost:
 		c.loss.Gap = signal.Of(digits(l.cost-w.cost), "", "", time.Time{})
 		c.loss.Flip = s.flipCost(winner, c)
@@ -55,6 +55,12 @@ func (s *scene) lose(winner, c *candidate) {
 		c.loss.Gap = value(l.load - w.load)
 		c.loss.Flip = s.flipLoad(winner, c)
 	}
+}
+
+// flipTo keeps a change in the candidate, so that it takes no memory of its own.
+func (c *candidate) flipTo(f event.Flip) *event.Flip {
+	c.flip = f
+	return &c.flip
 }
 
 // flipSLA looks for the change in the order of what is easiest to come by: a shorter queue, a longer SLA, fewer failures.
@@ -65,7 +71,7 @@ func (s *scene) flipSLA(winner, c *candidate) *event.Flip {
 	}
 	if !c.sure() {
 		if !c.seen && c.parts.waitKnown && slaBand(s, c) <= band {
-			return &event.Flip{What: FlipHealth, To: value(1)}
+			return c.flipTo(event.Flip{What: FlipHealth, To: value(1)})
 		}
 		return nil
 	}
@@ -73,10 +79,10 @@ func (s *scene) flipSLA(winner, c *candidate) *event.Flip {
 	target := s.needed(0)
 	if target/c.parts.ok <= mostProbable {
 		need := c.parts.time.Quantile(target/c.parts.ok) + float64(s.in.sla().Milliseconds()) - s.slaLeft
-		return &event.Flip{What: FlipSLA, To: value(upwards(need))}
+		return c.flipTo(event.Flip{What: FlipSLA, To: value(upwards(need))})
 	}
 	if inTime := c.parts.time.Within(s.slaLeft); inTime > 0 && s.needed(band)/inTime <= 1 {
-		return &event.Flip{What: FlipSuccess, To: value(math.Ceil(s.needed(band)/inTime*1000) / 1000)}
+		return c.flipTo(event.Flip{What: FlipSuccess, To: value(math.Ceil(s.needed(band)/inTime*1000) / 1000)})
 	}
 	return nil
 }
@@ -97,7 +103,7 @@ func (s *scene) flipQueue(c *candidate, p float64) *event.Flip {
 	if !ok || (c.parts.waitKnown && wait >= c.parts.wait) {
 		return nil
 	}
-	return &event.Flip{What: FlipQueue, To: value(math.Floor(wait))}
+	return c.flipTo(event.Flip{What: FlipQueue, To: value(math.Floor(wait))})
 }
 
 // flipCompletion is the wait, or else the execution time, with which the candidate's total falls into the winner's band.
@@ -105,11 +111,11 @@ func (s *scene) flipCompletion(winner, c *candidate) *event.Flip {
 	most := s.totals.edge(winner.bands[byCompletion])
 	p := &c.parts
 	if wait := most - (p.total - p.wait); p.waitKnown && wait >= 0 {
-		return &event.Flip{What: FlipQueue, To: value(math.Floor(wait))}
+		return c.flipTo(event.Flip{What: FlipQueue, To: value(math.Floor(wait))})
 	}
 	exec := p.time.Exec.Mean()
 	if run := most - (p.total - exec); run > exec/10 { // no query gets faster than that by itself
-		return &event.Flip{What: FlipRun, To: value(math.Floor(run*10) / 10)}
+		return c.flipTo(event.Flip{What: FlipRun, To: value(math.Floor(run*10) / 10)})
 	}
 	return nil
 }
@@ -117,7 +123,7 @@ func (s *scene) flipCompletion(winner, c *candidate) *event.Flip {
 // flipCost is the price at which the candidate costs about what the winner does.
 func (s *scene) flipCost(winner, c *candidate) *event.Flip {
 	price := s.costs.edge(winner.bands[byCost]) / c.parts.cost * c.pool.CostPerSecond
-	return &event.Flip{What: FlipCost, To: signal.Of(downwards(price), "", "", time.Time{})}
+	return c.flipTo(event.Flip{What: FlipCost, To: signal.Of(downwards(price), "", "", time.Time{})})
 }
 
 // flipLoad is how many queries may be there, running or waiting, for it to be no more loaded than the winner.
@@ -127,7 +133,7 @@ func (s *scene) flipLoad(winner, c *candidate) *event.Flip {
 		return nil
 	}
 	most := math.Ceil(float64(winner.bands[byLoad]+1)/10*slots) - 1
-	return &event.Flip{What: FlipQueries, To: value(math.Max(most, 0))}
+	return c.flipTo(event.Flip{What: FlipQueries, To: value(math.Max(most, 0))})
 }
 
 // upwards and downwards round to three digits, away from and towards zero: a number for people that still does what it says.

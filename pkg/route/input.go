@@ -103,7 +103,7 @@ func (in *Input) signal(cluster string, name signal.Name) signal.Value {
 
 func (in *Input) scanBytes() signal.Value { return in.Estimates[ScanBytes] }
 
-func (in *Input) profile(p policy.Pool) (profile.Profile, bool) {
+func (in *Input) profile(p *policy.Pool) (profile.Profile, bool) {
 	prof, ok := in.History.Found[profile.Key{Fingerprint: in.Fingerprint, Engine: p.Kind, Cluster: p.Name}]
 	return prof, ok
 }

@@ -1,6 +1,9 @@
 package route
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/pointsman/pointsman/pkg/estimate"
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/policy"
@@ -17,6 +20,37 @@ type scene struct {
 	records               []record // by the place of the pool in the policy; none without history
 	engines               []engineRuns
 	totals, costs         scale // by which completion and cost are banded
+	sources               estimate.Sources
+	// facts are the signals that were looked at, as they count now, cluster by cluster, and seen the same for the decision.
+	facts []signal.Fact
+	seen  signal.Seen
+	// ofCluster says where the facts are of the cluster whose lanes are being added.
+	ofCluster [numFacts]int32
+}
+
+// fact is a fact about a cluster that a decision looks at: an index into looked.
+type fact int
+
+// The facts, by name.
+const (
+	appliedTS fact = iota
+	donePerSecond
+	estWaitMs
+	healthy
+	lagMs
+	queued
+	ready
+	running
+	slowDown
+	slots
+	wakeMs
+	numFacts
+)
+
+// looked names the facts. It is in order of the names, so that a decision lists them as it would after a round trip in JSON.
+var looked = [numFacts]signal.Name{
+	appliedTS: signal.AppliedTS, donePerSecond: signal.DonePerSecond, estWaitMs: signal.EstWaitMs, healthy: signal.Healthy, lagMs: signal.LagMs,
+	queued: signal.Queued, ready: signal.Ready, running: signal.Running, slowDown: signal.SlowDown, slots: signal.Slots, wakeMs: signal.WakeMs,
 }
 
 // candidate is a lane of a pool on its way through the filters and the ranking.
@@ -24,8 +58,8 @@ type candidate struct {
 	event.Candidate
 	pool *policy.Pool
 	rec  *record
-	// own are the signals of the cluster, lane those of the lane alone, which come first.
-	own, lane map[signal.Name]signal.Value
+	// at says where each fact is in the scene's facts, counted from 1; 0 for one that nobody has reported.
+	at [numFacts]int32
 	// asleep says that the pool has to be woken first, seen that it is known to be up or asleep.
 	asleep, seen bool
 	// mayWait says that only filters stand in the way that waiting at the cluster itself overcomes.
@@ -36,6 +70,7 @@ type candidate struct {
 	bands    [numFactors]int
 	hash     uint64
 	loss     event.Loss
+	flip     event.Flip
 }
 
 // record is what history says of the fingerprint on a pool.
@@ -64,6 +99,8 @@ func newScene(in *Input) *scene {
 		n += max(1, len(pools[i].Lanes))
 	}
 	s.cands = make([]candidate, 0, n)
+	s.facts = make([]signal.Fact, 0, n*usualFacts)
+	s.seen = make(signal.Seen, 0, n)
 	for i := range pools {
 		if len(pools[i].Lanes) == 0 {
 			s.add(&pools[i], i)
@@ -72,19 +109,58 @@ func newScene(in *Input) *scene {
 			s.add(&pools[i].Lanes[j], i)
 		}
 	}
+	if len(s.seen) > 1 {
+		slices.SortFunc(s.seen, func(a, b signal.Sighting) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	}
 	return s
 }
 
+// usualFacts are as many as a cluster usually reports.
+const usualFacts = 8
+
 func (s *scene) add(p *policy.Pool, at int) {
-	s.cands = append(s.cands, candidate{pool: p, own: s.in.Signals[p.Name]})
+	s.cands = append(s.cands, candidate{pool: p, rec: &noRecord})
 	c := &s.cands[len(s.cands)-1]
 	c.Target = event.Target{Engine: p.Kind, Cluster: p.Name, Queue: p.Queue, Resource: p.Resource}
-	if p.SignalKey != "" {
-		c.lane = s.in.Signals[p.SignalKey]
-	}
-	c.rec = &noRecord
 	if s.records != nil {
 		c.rec = &s.records[at]
+	}
+	s.look(c)
+}
+
+// look takes the cluster's signals into the scene, and over them the lane's own.
+func (s *scene) look(c *candidate) {
+	lane := c.pool.SignalKey
+	for i := len(s.cands) - 2; i >= 0 && s.cands[i].Cluster == c.Cluster; i-- {
+		if s.cands[i].pool.SignalKey == lane { // another resource of the same queue
+			c.at = s.cands[i].at
+			return
+		}
+	}
+	if n := len(s.cands); n < 2 || s.cands[n-2].Cluster != c.Cluster {
+		s.ofCluster = [numFacts]int32{}
+		s.take(c.Cluster, &s.ofCluster)
+	}
+	if c.at = s.ofCluster; lane != "" {
+		s.take(lane, &c.at)
+	}
+}
+
+// take appends what is known under a key to the facts, and says where.
+func (s *scene) take(key string, at *[numFacts]int32) {
+	values, from := s.in.Signals[key], len(s.facts)
+	if len(values) == 0 {
+		return
+	}
+	most := s.in.Policy.Defaults.SignalMaxAge
+	for f, name := range looked {
+		if v, ok := values[name]; ok {
+			s.facts = append(s.facts, signal.Fact{Name: name, Value: v.Aged(s.in.Now, most)})
+			at[f] = int32(len(s.facts))
+		}
+	}
+	if to := len(s.facts); to > from {
+		s.seen = append(s.seen, signal.Sighting{Cluster: key, Facts: s.facts[from:to:to]})
 	}
 }
 
@@ -125,10 +201,9 @@ func (s *scene) engine(kind string) *estimate.Pool {
 }
 
 // signal is a fact about the candidate as it counts now: the lane's own where it has it, else the cluster's.
-func (s *scene) signal(c *candidate, name signal.Name) signal.Value {
-	v, ok := c.lane[name]
-	if !ok {
-		v = c.own[name]
+func (s *scene) signal(c *candidate, f fact) signal.Value {
+	if at := c.at[f]; at > 0 {
+		return s.facts[at-1].Value
 	}
-	return v.Aged(s.in.Now, s.in.Policy.Defaults.SignalMaxAge)
+	return signal.Value{}
 }

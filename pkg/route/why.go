@@ -167,7 +167,8 @@ func numberOf(v signal.Value) string {
 }
 
 // unknown names what could not be known when it was decided.
-func unknown(in *Input) []string {
+func (s *scene) unknown() []string {
+	in := s.in
 	var out []string
 	if _, ok := in.scanBytes().Get(); !ok {
 		out = append(out, "bytes to scan")
@@ -178,13 +179,17 @@ func unknown(in *Input) []string {
 	case len(in.History.Found) == 0:
 		out = append(out, "history of this fingerprint (none yet)")
 	}
-	for _, p := range in.Policy.Pools {
-		for _, name := range []signal.Name{signal.Healthy, signal.Running, signal.EstWaitMs} {
-			switch in.signal(p.Name, name).State() {
+	for i := range s.cands {
+		c := &s.cands[i]
+		if i > 0 && c.Cluster == s.cands[i-1].Cluster {
+			continue // another lane of it
+		}
+		for _, f := range [...]fact{healthy, running, estWaitMs} {
+			switch s.signal(c, f).State() {
 			case signal.Absent:
-				out = append(out, p.Name+" "+string(name))
+				out = append(out, c.Cluster+" "+string(looked[f]))
 			case signal.Stale:
-				out = append(out, p.Name+" "+string(name)+" (stale)")
+				out = append(out, c.Cluster+" "+string(looked[f])+" (stale)")
 			case signal.Known:
 			}
 		}

@@ -132,7 +132,7 @@ func (d *decider) decide(s subject, history profile.Lookup, account func(*route.
 const explainTime = 2 * time.Second
 
 // explain decides without any effect.
-func (d *decider) explain(ctx context.Context, t query.Task, account func(*route.Input) *route.SessionAccount) event.RouteDecision {
+func (d *decider) explain(ctx context.Context, t query.Task, account func(*route.Input) *route.SessionAccount) route.Explanation {
 	s := d.subject(ctx, t, 1)
 	// A person waits here, not a query: history may take its time.
 	history := d.profiles.lookupWithin(ctx, fingerprints([]subject{s}), explainTime)
@@ -143,7 +143,7 @@ func (d *decider) explain(ctx context.Context, t query.Task, account func(*route
 	if q := quotaOf(in.Policy, t); q.on {
 		d.tenants.look(&in, q)
 	}
-	return route.Decide(in)
+	return route.ExplainInput(in)
 }
 
 func seed(id string) uint64 {

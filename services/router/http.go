@@ -10,7 +10,6 @@ import (
 
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/query"
-	"github.com/pointsman/pointsman/pkg/route"
 )
 
 // maxExplainBody bounds what POST /v1/explain reads; a Task's own limits are checked after that.
@@ -54,15 +53,15 @@ func (a *App) explain(w http.ResponseWriter, r *http.Request) {
 		now := time.Now().UTC()
 		t.SubmittedAt = &now
 	}
-	d := a.decider.explain(r.Context(), t, a.accountOf(t))
+	e := a.decider.explain(r.Context(), t, a.accountOf(t))
 	if strings.Contains(r.Header.Get("Accept"), "text/plain") {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = io.WriteString(w, route.Explain(d))
+		_, _ = io.WriteString(w, e.Text)
 		return
 	}
-	data, err := event.Marshal(d)
+	data, err := event.Marshal(e)
 	if err != nil {
-		problem(w, http.StatusInternalServerError, "the decision could not be written")
+		problem(w, http.StatusInternalServerError, "the explanation could not be written")
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

@@ -263,13 +263,17 @@ func TestExplainOverHTTP(t *testing.T) {
 	}
 	status, body := post("application/json", `{"sql":"SELECT 1","tenant":"t"}`)
 	require.Equal(t, http.StatusOK, status)
-	var d event.RouteDecision
-	require.NoError(t, json.Unmarshal([]byte(body), &d))
-	require.Equal(t, event.Route, d.Kind)
+	var e route.Explanation
+	require.NoError(t, json.Unmarshal([]byte(body), &e))
+	require.Equal(t, event.Route, e.Decision.Kind)
+	require.NotEmpty(t, e.Verdict.Why)
+	require.NotEmpty(t, e.Rules)
+	require.Contains(t, e.Text, "goes to interactive")
 
 	status, body = post("text/plain", `{"sql":"SELECT 1","tenant":"t"}`)
 	require.Equal(t, http.StatusOK, status)
 	require.Contains(t, body, "goes to interactive")
+	require.Contains(t, body, "transformations did not match")
 
 	for in, want := range map[string]int{`{"sql":1}`: http.StatusBadRequest, `nope`: http.StatusBadRequest, `{"tenant":"t"}`: http.StatusUnprocessableEntity} {
 		status, body = post("application/json", in)

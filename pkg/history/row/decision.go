@@ -93,17 +93,16 @@ func (c *check) candidate(from event.Candidate) candidate {
 }
 
 // flatten names each fact cluster.fact, so that a person can ask for one of them.
-func flatten(s signal.Snapshot) (fresh, stale map[string]float64, missing []string) {
+func flatten(s signal.Seen) (fresh, stale map[string]float64, missing []string) {
 	fresh, stale, missing = map[string]float64{}, map[string]float64{}, []string{}
-	for _, cluster := range sortedKeys(s) {
-		for _, name := range sortedKeys(s[cluster]) {
-			key := cluster + "." + string(name)
-			v := s[cluster][name]
-			n, ok := v.Last()
+	for _, of := range s {
+		for _, f := range of.Facts {
+			key := of.Cluster + "." + string(f.Name)
+			n, ok := f.Value.Last()
 			switch {
 			case !ok:
 				missing = append(missing, key)
-			case v.State() == signal.Stale:
+			case f.Value.State() == signal.Stale:
 				stale[key] = n
 			default:
 				fresh[key] = n

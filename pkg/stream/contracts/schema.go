@@ -156,6 +156,8 @@ func (g generator) value(t reflect.Type) (*node, error) {
 		return nil, fmt.Errorf("unknown fields can't be a field")
 	case t == reflect.TypeFor[shape.Value]():
 		return &node{Description: "A number, a string, a boolean, or a list of them."}, nil
+	case t == reflect.TypeFor[signal.Seen]():
+		return g.value(reflect.TypeFor[signal.Snapshot]())
 	case t == reflect.TypeFor[signal.Value]():
 		g.defs["Value"] = g.signalValue()
 		return &node{Ref: "#/$defs/Value"}, nil

@@ -55,7 +55,9 @@ func TestPolicyLint(t *testing.T) {
 
 func TestExplainAsksTheFrontDoor(t *testing.T) {
 	var got map[string]any
+	var accept string
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		accept = r.Header.Get("Accept")
 		if r.Header.Get("Authorization") != "Bearer secret" {
 			w.WriteHeader(http.StatusUnauthorized)
 			_, _ = w.Write([]byte(`{"title":"Unauthorized","detail":"send a bearer token"}`))
@@ -70,7 +72,17 @@ func TestExplainAsksTheFrontDoor(t *testing.T) {
 	require.Equal(t, "goes to interactive\n", out)
 	require.Equal(t, map[string]any{"sql": "SELECT 1", "tenant": "me", "slaSeconds": 3.0, "tags": []any{"batch"}}, got)
 
-	code, _, stderr := run("explain", "--url", srv.URL)
+	code, _, _ = run("explain", "--url", srv.URL, "--token", "secret", "-o", "json", "--consistency", "read_your_writes", "--commit-ts", "9007199254740993",
+		"--engine-hint", "batch", "--dataset", "orders")
+	require.Zero(t, code)
+	require.Equal(t, "application/json", accept)
+	require.Equal(t, "read_your_writes", got["consistency"])
+	require.Equal(t, []any{"batch", "orders"}, []any{got["engineHint"], got["dataset"]})
+	code, _, stderr := run("explain", "--url", srv.URL, "--consistency", "perfect")
+	require.NotZero(t, code)
+	require.Contains(t, stderr, "read_your_writes")
+
+	code, _, stderr = run("explain", "--url", srv.URL)
 	require.Equal(t, 1, code)
 	require.Contains(t, stderr, "Unauthorized: send a bearer token")
 

@@ -26,7 +26,13 @@ type explainCmd struct {
 	Session string   `help:"Session id."`
 	Class   string   `help:"Class of the session: human, batch or agent."`
 	Dialect string   `help:"Dialect of the text."`
-	Output  string   `help:"text or json." default:"text" enum:"text,json" short:"o"`
+	Dataset string   `help:"Logical data set asked about."`
+	Engine  string   `help:"Engine or cluster that is wished for." name:"engine-hint"`
+
+	Consistency string `help:"How fresh the data must be: eventual, read_your_writes or strong." enum:",eventual,read_your_writes,strong" default:""`
+	CommitTS    *int64 `help:"Commit that a read of one's own writes must see, in the source's own unit." name:"commit-ts"`
+
+	Output string `help:"text or json." default:"text" enum:"text,json" short:"o"`
 }
 
 // Run asks for the decision and prints it.
@@ -39,7 +45,10 @@ func (c *explainCmd) Run(ctx context.Context, s *streams) error {
 		}
 		sql = string(data)
 	}
-	t := query.Task{SQL: sql, Tenant: c.Tenant, User: c.User, Tags: c.Tags, Dialect: c.Dialect}
+	t := query.Task{
+		SQL: sql, Tenant: c.Tenant, User: c.User, Tags: c.Tags, Dialect: c.Dialect, Dataset: c.Dataset, EngineHint: c.Engine,
+		Consistency: query.Consistency(c.Consistency), CommitTS: c.CommitTS,
+	}
 	if c.SLA != 0 {
 		t.SLASeconds = &c.SLA
 	}
