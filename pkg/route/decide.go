@@ -64,6 +64,9 @@ func decide(in Input) event.RouteDecision {
 			d.Reasons = append(d.Reasons, NewReason(RuleMatched, "rule", rule.Name, "reason", text))
 		}
 	}
+	if !parsed(&in) || in.Shape.Statement == "" {
+		d.Reasons = append(d.Reasons, NewReason(ParseFailed))
+	}
 	if in.Attempt > 1 {
 		d.Reasons = append(d.Reasons, rerouted(&in))
 	}
@@ -79,7 +82,7 @@ func (s *scene) choose(d event.RouteDecision, rule policy.Rule) event.RouteDecis
 	waits := false
 	if len(ranked) == 0 && in.Policy.Defaults.NoCandidate == policy.WaitForPool {
 		ranked = s.passed(func(c *candidate) bool {
-			return c.mayWait && (rule.Action != policy.ToPool || !rule.Strict || c.Cluster == rule.Pool)
+			return c.mayWait && rule.Allows(c.Cluster)
 		})
 		waits = len(ranked) > 0
 	}

@@ -15,15 +15,17 @@ type Code string
 // The reason codes.
 const (
 	// Why the winner won.
-	RuleMatched        Code = "rule_matched"
-	HistoryMemoryKill  Code = "history_memory_kill"
-	QueueWaitOverSLA   Code = "queue_wait_over_sla"
-	SLAProbability     Code = "sla_probability"
-	LowerCost          Code = "lower_cost"
-	LowerLoad          Code = "lower_load"
-	ShorterCompletion  Code = "shorter_completion"
-	Affinity           Code = "affinity"
-	OnlyCandidate      Code = "only_candidate"
+	RuleMatched       Code = "rule_matched"
+	HistoryMemoryKill Code = "history_memory_kill"
+	QueueWaitOverSLA  Code = "queue_wait_over_sla"
+	SLAProbability    Code = "sla_probability"
+	LowerCost         Code = "lower_cost"
+	LowerLoad         Code = "lower_load"
+	ShorterCompletion Code = "shorter_completion"
+	Affinity          Code = "affinity"
+	OnlyCandidate     Code = "only_candidate"
+	// ParseFailed: the rules had to do without what a text usually shows.
+	ParseFailed        Code = "parse_failed"
 	ReroutedAfter      Code = "rerouted_after_failure"
 	WakesPool          Code = "wakes_pool"
 	RulePoolNotUsable  Code = "rule_pool_not_usable"
@@ -90,6 +92,7 @@ var Templates = map[Code]string{
 	ShorterCompletion:  "no candidate meets the SLA; expected after {totalMs} ms, {other} after {otherTotalMs} ms",
 	Affinity:           "equal to {other} in every factor; keeps this fingerprint on one cluster",
 	OnlyCandidate:      "the only candidate that passed the filters",
+	ParseFailed:        "the text could not be read as a statement: routed by its tags, by who asks, and by history",
 	ReroutedAfter:      "attempt {attempt} after {failed} failed",
 	WakesPool:          "{cluster} is asleep and is woken, which takes about {wakeMs} ms",
 	RulePoolNotUsable:  "rule {rule} asks for {cluster}, which is not usable now: {why}",
