@@ -14,7 +14,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pointsman/pointsman/pkg/fingerprint/cache"
 	"github.com/pointsman/pointsman/pkg/profile"
+	"github.com/pointsman/pointsman/pkg/query"
+	"github.com/pointsman/pointsman/pkg/shape/tidbast"
 )
 
 // oracle is a history that takes its time, and records what it was asked.
@@ -190,4 +193,19 @@ func TestAQueryIsToldOfItsOwnBucketAndOfAll(t *testing.T) {
 	require.Empty(t, a.of("new", "r17").Found)
 	require.False(t, a.of("late", "").Asked)
 	require.False(t, a.of("never asked for", "r17").Asked)
+}
+
+func TestASubjectKnowsTheBucketOfItsParameters(t *testing.T) {
+	texts, err := cache.New(cache.Default(), tidbast.Parse)
+	require.NoError(t, err)
+	d := &decider{texts: texts}
+	subjectOf := func(sql string) subject {
+		return d.subject(t.Context(), query.Task{ID: "a", SQL: sql, Dialect: "trino"}, 1)
+	}
+	day := subjectOf("SELECT count(*) FROM t WHERE d >= DATE '2026-01-01' AND d < DATE '2026-01-02'")
+	years := subjectOf("SELECT count(*) FROM t WHERE d >= DATE '2020-01-01' AND d < DATE '2026-01-01'")
+	require.Equal(t, day.fingerprint, years.fingerprint)
+	require.Equal(t, "r17", day.bucket)
+	require.Equal(t, "r28", years.bucket)
+	require.Empty(t, subjectOf("SELECT count(*) FROM t").bucket, "no parameters: the profile of all counts")
 }
