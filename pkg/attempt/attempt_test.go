@@ -149,41 +149,97 @@ func TestEveryStateThatIsNoEndCanBeLeftAndReached(t *testing.T) {
 	}
 }
 
-// TestLives walks random lives: whatever happens, an attempt is submitted once unless the adapter says that nothing was sent,
-// and it ends once.
+// once are effects that must not happen twice in the life of an attempt. Slots are given back and the engine is stopped as often
+// as need be; those are no effects that add up.
+var once = []attempt.Effect{attempt.Submit, attempt.NoteSubmitted, attempt.Deliver, attempt.WriteEnd}
+
+// gone are the events after which the engine has nothing of an attempt any more.
+var gone = []attempt.Event{
+	attempt.GuardRanOut, attempt.NotReached, attempt.EngineFailed, attempt.Delivered, attempt.FoundGoneRead, attempt.FoundGoneWrite,
+	attempt.FoundFinished, attempt.FoundFailed,
+}
+
+// life is an attempt as the world sees it.
+type life struct {
+	state attempt.State
+	done  map[attempt.Effect]int
+	// claimed and noted are what the ledger says; atEngine whether the engine may have something of it.
+	claimed, noted, atEngine bool
+}
+
+func handled(s attempt.State) (out []attempt.Event) {
+	for _, e := range attempt.Events() {
+		if _, err := attempt.Apply(s, e); err == nil {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// step takes one event.
+func (l *life) step(t *rapid.T, e attempt.Event) {
+	tr, err := attempt.Apply(l.state, e)
+	require.NoError(t, err)
+	if slices.Contains(gone, e) {
+		l.atEngine = false
+	}
+	if e == attempt.GuardRanOut { // nothing was sent: it counts as not submitted
+		l.done[attempt.Submit] = 0
+	}
+	l.claimed = l.claimed || e == attempt.ClaimStood
+	for _, d := range tr.Do {
+		l.done[d]++
+		switch d {
+		case attempt.Submit:
+			require.True(t, l.claimed, "nothing is sent before its claim stands")
+			l.atEngine = true
+		case attempt.NoteSubmitted:
+			l.noted = true
+		case attempt.StopEngine:
+			l.atEngine = false
+		}
+	}
+	for _, d := range once {
+		require.LessOrEqual(t, l.done[d], 1, "%s twice in one attempt", d)
+	}
+	l.state = tr.Next
+	require.Equal(t, l.state.Terminal(), l.done[attempt.WriteEnd] == 1)
+}
+
+// TestLives walks the lives of Tasks: attempts one after the other, with owners that go away and others that take over. Whatever
+// happens, an attempt is submitted once, noted once, delivered once and ended once, and when the next one of its Task begins the
+// engine has nothing of the one before.
 func TestLives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s, ends, submitted := attempt.Start, 0, false
-		for range rapid.IntRange(1, 60).Draw(t, "steps") {
-			var handled []attempt.Event
-			for _, e := range attempt.Events() {
-				if _, err := attempt.Apply(s, e); err == nil {
-					handled = append(handled, e)
+		for range rapid.IntRange(1, 4).Draw(t, "attempts") {
+			l := &life{state: attempt.Start, done: map[attempt.Effect]int{}}
+			l.step(t, attempt.Placed)
+			for steps := 0; !l.state.Terminal(); steps++ {
+				if steps > 80 {
+					return // it goes on for ever, and nothing was wrong so far
 				}
-			}
-			if s.Terminal() {
-				require.Empty(t, handled)
-				break
-			}
-			e := rapid.SampledFrom(handled).Draw(t, "event")
-			tr, err := attempt.Apply(s, e)
-			require.NoError(t, err)
-			if s == attempt.Submitting && e == attempt.GuardRanOut {
-				submitted = false
-			}
-			for _, d := range tr.Do {
-				switch d {
-				case attempt.Submit:
-					require.False(t, submitted, "a second submission of one attempt")
-					submitted = true
-				case attempt.WriteEnd:
-					ends++
+				e := rapid.SampledFrom(handled(l.state)).Draw(t, "event")
+				l.step(t, e)
+				if e != attempt.Abandoned {
+					continue
 				}
+				// Its next owner knows what the ledger says, and no more.
+				switch {
+				case l.noted:
+					l.state = attempt.Running
+				case l.claimed:
+					l.state = attempt.Claimed
+				default:
+					l.state = attempt.Start
+					l.step(t, attempt.Placed)
+					continue
+				}
+				l.step(t, attempt.TakenOver)
 			}
-			s = tr.Next
+			require.Empty(t, handled(l.state))
+			require.Equal(t, 1, l.done[attempt.WriteEnd], "one end")
+			require.False(t, l.atEngine, "the next attempt would run beside this one")
 		}
-		require.LessOrEqual(t, ends, 1)
-		require.Equal(t, s.Terminal(), ends == 1)
 	})
 }
 

@@ -21,7 +21,7 @@ import (
 func (y *try) writeEnd(ctx context.Context) error {
 	y.p.app.hooks.at(ctx, StepEnding, y.id)
 	final, end := y.conclude(ctx)
-	y.p.app.metrics.attempts.WithLabelValues(y.target.Cluster, string(y.state)).Inc()
+	y.p.app.metrics.ended(y.label(), string(y.state), y.stats())
 	if final != nil {
 		return y.t.endAttempt(ctx, y, *final)
 	}
@@ -70,7 +70,7 @@ func (y *try) conclude(ctx context.Context) (*event.Outcome, *ending) {
 		internal := failure.Of(failure.Internal, "the attempt ended as "+string(y.state)+" and nobody said why")
 		f = &internal
 	}
-	y.p.app.metrics.failures.WithLabelValues(y.target.Cluster, f.Class).Inc()
+	y.p.app.metrics.failures.WithLabelValues(y.label(), f.Class).Inc()
 	remedy, why, next := y.remedy(failure.Class(f.Class))
 	y.p.app.metrics.remedies.WithLabelValues(string(remedy)).Inc()
 	y.log.InfoContext(ctx, "an attempt failed", "state", string(y.state), telemetry.KeyClass, f.Class, "code", f.Code, "name", f.Name,

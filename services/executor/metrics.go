@@ -3,6 +3,7 @@ package executor
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/services/executor/line"
 	"github.com/pointsman/pointsman/services/executor/slots"
 )
@@ -10,8 +11,9 @@ import (
 // metrics are what the executor counts. Labels come from closed lists: states, classes, remedies, and the clusters of the
 // configuration.
 type metrics struct {
-	attempts   *prometheus.CounterVec // by cluster and end
-	failures   *prometheus.CounterVec // by cluster and class
+	attempts   *prometheus.CounterVec   // by cluster and end
+	phases     *prometheus.HistogramVec // by cluster and phase
+	failures   *prometheus.CounterVec   // by cluster and class
 	remedies   *prometheus.CounterVec
 	overruns   *prometheus.CounterVec // by cluster, class and whether it was stopped
 	outcomes   *prometheus.CounterVec // by status
@@ -44,7 +46,11 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		})
 	}
 	m := &metrics{
-		attempts:   counter("attempts_total", "Attempts that ended, by cluster and how.", "cluster", "state"),
+		attempts: counter("attempts_total", "Attempts that ended, by cluster and how.", "cluster", "state"),
+		phases: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: namespace, Name: "attempt_seconds", Help: "What ended attempts took, by cluster and phase, as far as it is known: queue, acquire, exec, deliver.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 4, 10),
+		}, []string{"cluster", "phase"}),
 		failures:   counter("failures_total", "Failures of attempts, by cluster and class.", "cluster", "class"),
 		remedies:   counter("remedies_total", "What followed failed attempts.", "remedy"),
 		overruns:   counter("overruns_total", "Running attempts that were over their bounds, by cluster, class, and whether they were stopped or left for want of another place.", "cluster", "class", "action"),
@@ -63,10 +69,31 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		registry:   reg,
 	}
 	if reg != nil {
-		reg.MustRegister(m.attempts, m.failures, m.remedies, m.overruns, m.outcomes, m.submitted, m.decisions, m.claim, m.start, m.guards,
+		reg.MustRegister(m.attempts, m.phases, m.failures, m.remedies, m.overruns, m.outcomes, m.submitted, m.decisions, m.claim, m.start, m.guards,
 			m.takeovers, m.leasesLost, m.missing, m.open, m.partitions, m.published)
 	}
 	return m
+}
+
+// label is the attempt's cluster as a metric label: a decision may name any, and labels come from the configuration.
+func (y *try) label() string {
+	if y.cluster == nil {
+		return "unknown"
+	}
+	return y.cluster.cfg.Name
+}
+
+// ended counts an attempt that has ended, and what it took.
+func (m *metrics) ended(cluster, state string, s event.Stats) {
+	m.attempts.WithLabelValues(cluster, state).Inc()
+	for _, p := range []struct {
+		name string
+		ms   *int64
+	}{{"queue", s.QueueMs}, {"acquire", s.AcquireMs}, {"exec", s.ExecMs}, {"deliver", s.DeliverMs}} {
+		if p.ms != nil {
+			m.phases.WithLabelValues(cluster, p.name).Observe(float64(*p.ms) / 1000)
+		}
+	}
 }
 
 // line exports the load of one cluster's line.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/telemetry"
@@ -36,9 +37,17 @@ func TestTheTraceGoesOn(t *testing.T) {
 	b.committed()
 	require.Eventually(t, func() bool {
 		for _, span := range b.spans.Ended() {
-			if span.Name() == "attempt" && span.SpanContext().TraceID().String() == trace {
-				return true
+			if span.Name() != "attempt" || span.SpanContext().TraceID().String() != trace {
+				continue
 			}
+			var states []string
+			for _, e := range span.Events() {
+				states = append(states, e.Name)
+			}
+			require.Equal(t, []string{"claimed", "submitting", "running", "delivering", "succeeded"}, states, "the attempt's way is in its span")
+			require.Contains(t, span.Attributes(), attribute.String("pointsman.attempt", "t1/1"))
+			require.Contains(t, span.Attributes(), attribute.String("pointsman.state", "succeeded"))
+			return true
 		}
 		return false
 	}, patience, 10e6)
@@ -57,9 +66,10 @@ func TestMetricsAndHealth(t *testing.T) {
 	b.servers[batch].on("BIG", behaviour{rows: 1})
 	p := b.start()
 	b.servers[interactive].on("SELECT", behaviour{rows: 1})
-	b.decide(b.route("t1", "BIG"), b.route("t2", "SELECT"))
-	b.outcome("t1")
-	b.outcome("t2")
+	b.decide(b.route("t1", "BIG"), b.route("t2", "SELECT"), b.route("t3", "SELECT", func(d *event.RouteDecision) { d.Cluster = "nobody knows it" }), cancelOf("t3"))
+	for _, id := range []string{"t1", "t2", "t3"} {
+		b.outcome(id)
+	}
 	b.committed()
 	require.True(t, p.tel.Health.Ready(t.Context()).OK, "%+v", p.tel.Health.Ready(t.Context()))
 
@@ -81,6 +91,8 @@ func TestMetricsAndHealth(t *testing.T) {
 		"pointsman_executor_failures_total memory_limit interactive": 1,
 		"pointsman_executor_remedies_total failover":                 1,
 		"pointsman_executor_outcomes_total succeeded":                2,
+		"pointsman_executor_attempt_seconds batch deliver":           1,
+		"pointsman_executor_attempt_seconds interactive exec":        1,
 		"pointsman_executor_submissions_total interactive":           2,
 		"pointsman_executor_claim_seconds":                           3,
 		"pointsman_executor_start_seconds":                           1,

@@ -131,11 +131,11 @@ func (y *try) progress(ctx context.Context, w *watcher, s seen) attempt.Event {
 	}
 	if !y.elsewhere(class) {
 		w.stop()
-		y.p.app.metrics.overruns.WithLabelValues(y.target.Cluster, string(class), overrunLeft).Inc()
+		y.p.app.metrics.overruns.WithLabelValues(y.label(), string(class), overrunLeft).Inc()
 		y.log.InfoContext(ctx, "an attempt is over its bounds and goes on, since no other place is left for it", telemetry.KeyClass, string(class), telemetry.KeyReason, why)
 		return ""
 	}
-	y.p.app.metrics.overruns.WithLabelValues(y.target.Cluster, string(class), overrunStopped).Inc()
+	y.p.app.metrics.overruns.WithLabelValues(y.label(), string(class), overrunStopped).Inc()
 	y.log.InfoContext(ctx, "an attempt is over its bounds and is stopped", telemetry.KeyClass, string(class), telemetry.KeyReason, why)
 	f := failure.Of(class, why)
 	y.failure, y.reach, y.engine = &f, failure.Answered, s.run.Stats

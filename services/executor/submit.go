@@ -45,7 +45,7 @@ func (s *submission) done() bool {
 // submit sends the query. The answer comes to follow.
 func (y *try) submit(ctx context.Context) {
 	y.p.app.hooks.at(ctx, StepSubmitting, y.id)
-	y.p.app.metrics.submitted.WithLabelValues(y.target.Cluster).Inc()
+	y.p.app.metrics.submitted.WithLabelValues(y.label()).Inc()
 	if !y.retries() {
 		y.cluster.budget.submitted()
 	}

@@ -10,6 +10,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pointsman/pointsman/pkg/attempt"
 	"github.com/pointsman/pointsman/pkg/event"
@@ -98,7 +99,8 @@ func (y *try) adopt(ctx context.Context, open ledger.Attempt) (step, error) {
 // drive walks the table until the attempt has ended or is let go.
 func (y *try) drive(ctx context.Context, e attempt.Event) (step, error) {
 	ctx, span := y.p.app.tracer.Start(ctx, "attempt")
-	span.SetAttributes(attribute.String("pointsman.attempt", y.id), attribute.String("pointsman.cluster", y.target.Cluster))
+	span.SetAttributes(attribute.String("pointsman.attempt", y.id), attribute.Int("pointsman.attempt.number", y.number),
+		attribute.String("pointsman.cluster", y.target.Cluster), attribute.String("pointsman.queue", y.target.Queue), attribute.Bool("pointsman.adopted", y.adopted))
 	defer span.End()
 	defer func() { y.release(context.Cause(ctx)) }()
 	for {
@@ -108,6 +110,9 @@ func (y *try) drive(ctx context.Context, e attempt.Event) (step, error) {
 			return step{}, err
 		}
 		y.log.DebugContext(ctx, "attempt", "event", string(e), "state", string(y.state), "next", string(tr.Next))
+		if y.state != tr.Next {
+			span.AddEvent(string(tr.Next), trace.WithAttributes(attribute.String("event", string(e))))
+		}
 		y.prev, y.state = y.state, tr.Next
 		e = ""
 		for _, effect := range tr.Do {
@@ -117,6 +122,9 @@ func (y *try) drive(ctx context.Context, e attempt.Event) (step, error) {
 		}
 		if y.state.Terminal() {
 			span.SetAttributes(attribute.String("pointsman.state", string(y.state)))
+			if y.failure != nil {
+				span.SetAttributes(attribute.String("pointsman.class", y.failure.Class), attribute.String("pointsman.code", y.failure.Code))
+			}
 			if y.state != attempt.Succeeded {
 				span.SetStatus(codes.Error, string(y.state))
 			}
