@@ -1,0 +1,3 @@
+package failure
+
+//go:generate go test . -run TestRemediesAreInTheDocs -update
