@@ -46,16 +46,16 @@ func TestValuesComeBackAsTheyWereSent(t *testing.T) {
 		Target:  event.Target{Engine: "batch", Cluster: "b1", Queue: "q", Resource: "large"},
 		Reasons: []event.Reason{{Code: "history_memory_kill", Text: "it was killed"}, {Code: "lower_cost"}},
 		Candidates: []event.Candidate{
-			{Target: event.Target{Engine: "batch", Cluster: "b1"}, Rank: 1, Propensity: 1, Estimate: &event.CandidateEstimate{
+			{Target: event.Target{Engine: "batch", Cluster: "b1", Queue: "q", Resource: "large"}, Rank: 1, Propensity: 1, Estimate: &event.CandidateEstimate{
 				QueueMs: signal.Of(0, signal.Millis, "attempts", now), TotalMs: signal.Of(12.5, signal.Millis, "history", now), Evidence: event.Evidence{Level: "fingerprint", N: big},
 			}},
 			{Target: event.Target{Engine: "interactive", Cluster: "i1"}, Filtered: &event.Filtered{Reason: event.Reason{Code: "history_memory_kill", Text: "no"}}},
 		},
 		Estimates: map[string]signal.Value{"scanBytes": signal.Of(1e9, signal.Bytes, "files", now), "memoryBytes": signal.Missing("history")},
-		Signals: signal.Snapshot{"b1": {
-			signal.Queued: signal.Of(0, signal.Count, "engine", now), signal.Running: signal.Missing("engine"),
-			signal.Slots: signal.Of(4, signal.Count, "engine", now).Aged(now.Add(time.Hour), time.Second),
-		}},
+		Signals: signal.Seen{{Cluster: "b1", Facts: []signal.Fact{
+			{Name: signal.Queued, Value: signal.Of(0, signal.Count, "engine", now)}, {Name: signal.Running, Value: signal.Missing("engine")},
+			{Name: signal.Slots, Value: signal.Of(4, signal.Count, "engine", now).Aged(now.Add(time.Hour), time.Second)},
+		}}},
 		Unknown: []string{"memoryBytes"}, Excluded: []event.Target{{Engine: "interactive", Cluster: "i1"}},
 	}
 	dr, err := row.FromDecision(rec(event.TopicDecisions, 3, now), d)
