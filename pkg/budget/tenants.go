@@ -24,6 +24,7 @@ type tenant struct {
 	slices     []*slice // oldest first
 	running    int64
 	principals map[string]int64
+	clusters   map[string]int64
 }
 
 type slice struct {
@@ -33,16 +34,19 @@ type slice struct {
 }
 
 type run struct {
-	tenant, principal string
-	deadline          time.Time
-	bytes             *int64
-	in                *slice
+	tenant, principal, cluster string
+
+	deadline time.Time
+	bytes    *int64
+	in       *slice
 }
 
 // Routed is what counts of a Task that was routed for the first time.
 type Routed struct {
 	TaskID, Tenant, Principal string
-	At, Deadline              time.Time
+	// Cluster is where its first attempt goes; a later one that goes elsewhere is counted there all the same.
+	Cluster      string
+	At, Deadline time.Time
 	// Bytes is the estimate of what it scans, nil when there is none.
 	Bytes *int64
 	// ExploredMs is how much longer than the best it was expected to take, because it explores.
@@ -89,8 +93,9 @@ func (t *Tenants) Routed(r Routed, window time.Duration) bool {
 	if r.Bytes != nil {
 		in.used.Bytes += *r.Bytes
 	}
-	t.runs[r.TaskID] = &run{tenant: r.Tenant, principal: r.Principal, deadline: r.Deadline, bytes: r.Bytes, in: in}
+	t.runs[r.TaskID] = &run{tenant: r.Tenant, principal: r.Principal, cluster: r.Cluster, deadline: r.Deadline, bytes: r.Bytes, in: in}
 	a.running++
+	a.clusters[r.Cluster]++
 	if r.Principal != "" {
 		a.principals[r.Principal]++
 	}
@@ -142,6 +147,9 @@ func (t *Tenants) drop(taskID string, r *run) {
 	t.ended[taskID] = End{TaskID: taskID, counted: true}
 	a := t.all[r.tenant]
 	a.running--
+	if a.clusters[r.cluster]--; a.clusters[r.cluster] == 0 {
+		delete(a.clusters, r.cluster)
+	}
 	if r.principal == "" {
 		return
 	}
@@ -162,7 +170,7 @@ func (t *Tenants) ending(taskID string) (End, bool) {
 func (t *Tenants) tenant(name string) *tenant {
 	a := t.all[name]
 	if a == nil {
-		a = &tenant{principals: map[string]int64{}}
+		a = &tenant{principals: map[string]int64{}, clusters: map[string]int64{}}
 		t.all[name] = a
 	}
 	return a
@@ -192,6 +200,9 @@ func (t *Tenants) Account(tenantName, principal, taskID string, window time.Dura
 		return out
 	}
 	out.Running, out.PrincipalRunning = a.running, a.principals[principal]
+	if len(a.clusters) > 0 {
+		out.Clusters = maps.Clone(a.clusters)
+	}
 	for _, s := range a.slices {
 		leaves := s.start.Add(s.width + window)
 		if !leaves.After(now) || s.used == (Slice{}) {

@@ -73,6 +73,16 @@ func (p *Pool) Targets() []Pool {
 	return []Pool{*p}
 }
 
+// CapsTenants reports whether any pool limits how many queries of one tenant it has at once.
+func (p *Policy) CapsTenants() bool {
+	for i := range p.Pools {
+		if p.Pools[i].MaxConcurrentPerTenant > 0 || slices.ContainsFunc(p.Pools[i].Lanes, func(l Pool) bool { return l.MaxConcurrentPerTenant > 0 }) {
+			return true
+		}
+	}
+	return false
+}
+
 // CommitUnit is what commit timestamps count.
 type CommitUnit string
 

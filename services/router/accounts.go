@@ -57,7 +57,7 @@ func quotaOf(p *policy.Policy, t query.Task) quota {
 	if q.limits.Window == 0 {
 		q.limits.Window = budget.DefaultWindow
 	}
-	q.on = q.limits.On() || q.most > 0 || p.Exploration.On()
+	q.on = q.limits.On() || q.most > 0 || p.Exploration.On() || p.CapsTenants()
 	return q
 }
 
@@ -71,7 +71,7 @@ func (t *tenants) decide(in *route.Input, q quota, decide func() event.RouteDeci
 	d := decide()
 	if d.Kind == event.Route && d.Attempt == 1 {
 		t.book.Routed(budget.Routed{
-			TaskID: d.TaskID, Tenant: in.Task.Tenant, Principal: q.principal, At: d.DecidedAt, Deadline: d.Deadline,
+			TaskID: d.TaskID, Tenant: in.Task.Tenant, Principal: q.principal, Cluster: d.Cluster, At: d.DecidedAt, Deadline: d.Deadline,
 			Bytes: bytesOf(d.Estimates), ExploredMs: exploredMs(d.Exploration),
 		}, q.limits.Window)
 	}
@@ -100,6 +100,7 @@ type decided struct {
 	TaskID    string             `json:"taskId"`
 	Attempt   int                `json:"attempt"`
 	Kind      event.DecisionKind `json:"kind"`
+	Cluster   string             `json:"cluster"`
 	DecidedAt time.Time          `json:"decidedAt"`
 	Deadline  time.Time          `json:"deadline"`
 	Task      struct {
@@ -128,7 +129,7 @@ func (t *tenants) routed(p *policy.Policy, d decided, live bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	news := t.book.Routed(budget.Routed{
-		TaskID: d.TaskID, Tenant: d.Task.Tenant, Principal: q.principal, At: d.DecidedAt, Deadline: d.Deadline,
+		TaskID: d.TaskID, Tenant: d.Task.Tenant, Principal: q.principal, Cluster: d.Cluster, At: d.DecidedAt, Deadline: d.Deadline,
 		Bytes: bytesOf(d.Estimates), ExploredMs: exploredMs(d.Exploration),
 	}, q.limits.Window)
 	if !news || !live || !q.on {

@@ -357,7 +357,7 @@ func asking(in *route.Input) budget.Query {
 // expected is how long the Task is expected to run where runs of it say so. A guess is not charged.
 func expected(d event.RouteDecision) int64 {
 	for _, c := range d.Candidates {
-		if c.Rank == 1 && c.Estimate != nil && c.Estimate.Evidence.N > 0 {
+		if c.Target == d.Target && c.Estimate != nil && c.Estimate.Evidence.N > 0 {
 			ms, _ := c.Estimate.ExecMs.Get()
 			return int64(ms)
 		}
