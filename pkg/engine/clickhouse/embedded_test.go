@@ -83,6 +83,7 @@ func TestEmbeddedEngine(t *testing.T) {
 	server := chdbtest.Start(t, chdb.Config{Name: "under-test"})
 	sql, columns, values := typesFixture()
 	enginetest.Exercise(t, enginetest.Fixture{
+		Record: "clickhouse-embedded", Engine: "ClickHouse over HTTP", Proof: "embedded engine, version 26.7",
 		Kind: clickhouse.Kind,
 		Open: func(t *testing.T) engine.Engine {
 			return open(t, clickhouse.Config{Name: "c", Addrs: []string{server.Addr()}, Canary: "SELECT count() FROM system.parts"})

@@ -70,6 +70,7 @@ func startServer(t *testing.T) string {
 func TestServer(t *testing.T) {
 	addr := startServer(t)
 	enginetest.Exercise(t, enginetest.Fixture{
+		Record: "clickhouse-native", Engine: "ClickHouse, native protocol", Proof: "real server, version 18.16 (Debian)",
 		Kind: clickhouse.Kind,
 		Open: func(t *testing.T) engine.Engine {
 			return open(t, clickhouse.Config{Name: "s", Addrs: []string{addr}, Protocol: clickhouse.Native, User: "default"})

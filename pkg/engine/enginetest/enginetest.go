@@ -22,6 +22,9 @@ import (
 
 // Fixture is an engine under test, in its own dialect.
 type Fixture struct {
+	// Record is the file below results in which the outcome is kept, Engine and Proof what the page of engines says of it. An
+	// empty Record keeps nothing.
+	Record, Engine, Proof string
 	// Kind is the engine's kind, under which pkg/failure knows its codes.
 	Kind string
 	// Open makes a client of the engine. Two clients stand for two processes. The suite closes what it opens.
@@ -76,45 +79,65 @@ func id(t *testing.T) string {
 	return fmt.Sprintf("t-%d-%d/1", time.Now().UnixNano(), serial.Add(1))
 }
 
+// capability is one thing that the suite asks for.
+type capability struct {
+	Name string
+	// Means says in a few words what an engine has that passes.
+	Means string
+	can   func(f Fixture) bool // nil means always
+	run   func(t *testing.T, f Fixture)
+}
+
+func slow(f Fixture) bool  { return f.Slow != "" }
+func large(f Fixture) bool { return f.Large != "" }
+
+// capabilities are the suite, in the order in which they are run.
+var capabilities = []capability{
+	{"Submit", "a row, a result without rows, and how many rows there were", nil, submit},
+	{"NoResult", "statements without a result", func(f Fixture) bool { return f.NoResult != "" }, noResult},
+	{"Types", "every type exact: 64 bits, decimals, NULL, instants", func(f Fixture) bool { return f.Types != "" }, types},
+	{"Settings", "settings of a resource profile hold for one query only", func(f Fixture) bool { return f.Setting != "" }, settings},
+	{"SemanticErrors", "errors of a statement are told as such, with their codes", nil, semanticErrors},
+	{"MemoryLimit", "the engine enforces a memory limit per query", func(f Fixture) bool { return f.Greedy != "" }, memoryLimit},
+	{"TimeLimit", "the engine enforces a time limit per query", slow, timeLimit},
+	{"FailsMidway", "a failure behind the first rows is one, and no end", func(f Fixture) bool { return f.Breaks != "" }, failsMidway},
+	{"GuardRanOut", "nothing leaves past the guard of the claim", nil, guardRanOut},
+	{"FindAndKill", "another process finds a run by its attempt id, and kills it", slow, findAndKill},
+	{"KillUnknown", "killing what is not there is no error", nil, killUnknown},
+	{"HonestProgress", "progress is known or absent, never an invented zero", slow, honestProgress},
+	{"DuplicateID", "one attempt id never runs twice at once", slow, duplicateID},
+	{"CancelBeforeTheFirstAnswer", "a cancel stops the run at the server before it has answered", slow, cancelBeforeAnswer},
+	{"CancelWhileReading", "a cancel stops the run while rows are read", large, cancelWhileReading},
+	{"CloseWhileReading", "closing a result stops the run without reading the rest", large, closeWhileReading},
+	{"ReaderGoesAway", "a reader that vanishes frees the engine", large, readerGoesAway},
+	{"CountGoesBack", "the server's own count of running queries is back within a second of a cancel", slow, countGoesBack},
+	{"ManyAtOnce", "many queries at once, each with its own answer", func(f Fixture) bool { return f.Echo != "" }, manyAtOnce},
+	{"ReadsDoNotWrite", "what was taken for a read can't write", func(f Fixture) bool { return f.Writes != "" }, readsDoNotWrite},
+	{"LargeResult", "a large result is streamed at its reader's pace", large, largeResult},
+	{"ClosingTheClientKillsNothingElse", "closing a client harms nobody else's queries", slow, closeClient},
+	{"CanaryAndLoad", "a canary, and the engine's own load", nil, canaryAndLoad},
+	{"Network", "connections that break, stand still or take too long", func(f Fixture) bool { return f.OpenAt != nil }, network},
+	{"DeadServer", "an engine that is down is told from one that knows nothing", func(f Fixture) bool { return f.Dead != nil }, deadServer},
+}
+
 // Exercise runs the suite.
 func Exercise(t *testing.T, f Fixture) {
-	for _, c := range []struct {
-		name string
-		skip bool
-		run  func(t *testing.T, f Fixture)
-	}{
-		{"Submit", false, submit},
-		{"NoResult", f.NoResult == "", noResult},
-		{"Types", f.Types == "", types},
-		{"Settings", f.Setting == "", settings},
-		{"SemanticErrors", false, semanticErrors},
-		{"MemoryLimit", f.Greedy == "", memoryLimit},
-		{"TimeLimit", f.Slow == "", timeLimit},
-		{"FailsMidway", f.Breaks == "", failsMidway},
-		{"GuardRanOut", false, guardRanOut},
-		{"FindAndKill", f.Slow == "", findAndKill},
-		{"KillUnknown", false, killUnknown},
-		{"HonestProgress", f.Slow == "", honestProgress},
-		{"DuplicateID", f.Slow == "", duplicateID},
-		{"CancelBeforeTheFirstAnswer", f.Slow == "", cancelBeforeAnswer},
-		{"CancelWhileReading", f.Large == "", cancelWhileReading},
-		{"CloseWhileReading", f.Large == "", closeWhileReading},
-		{"ReaderGoesAway", f.Large == "", readerGoesAway},
-		{"CountGoesBack", f.Slow == "", countGoesBack},
-		{"ManyAtOnce", f.Echo == "", manyAtOnce},
-		{"ReadsDoNotWrite", f.Writes == "", readsDoNotWrite},
-		{"LargeResult", f.Large == "", largeResult},
-		{"ClosingTheClientKillsNothingElse", f.Slow == "", closeClient},
-		{"CanaryAndLoad", false, canaryAndLoad},
-		{"Network", f.OpenAt == nil, network},
-		{"DeadServer", f.Dead == nil, deadServer},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if c.skip {
+	results := map[string]Result{}
+	for _, c := range capabilities {
+		ran := t.Run(c.Name, func(t *testing.T) {
+			results[c.Name] = LeftOut
+			if c.can != nil && !c.can(f) {
 				t.Skip("the fixture says that this engine can't do it")
 			}
 			c.run(t, f)
+			results[c.Name] = Passed
 		})
+		if !ran {
+			delete(results, c.Name)
+		}
+	}
+	if !t.Failed() {
+		f.record(t, results)
 	}
 }
 

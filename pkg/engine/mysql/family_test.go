@@ -17,13 +17,14 @@ import (
 // server is a flavour that can't be run in tests, as its documentation and its sources say that it behaves.
 type server struct {
 	flavour mysql.Flavour
+	name    string
 	traits  familytest.Traits
 	group   string // what a session that belongs to a workload group says
 }
 
 var servers = []server{
 	{
-		mysql.MySQL,
+		mysql.MySQL, "MySQL",
 		familytest.Traits{
 			Version: "8.4.3", Comment: "MySQL Community Server - GPL", Locks: true, Limit: "max_execution_time", Unit: time.Millisecond,
 			Killed: familytest.Failure{Code: 1317, Message: "Query execution was interrupted"},
@@ -32,7 +33,7 @@ var servers = []server{
 		"",
 	},
 	{
-		mysql.TiDB,
+		mysql.TiDB, "TiDB",
 		familytest.Traits{
 			Version: "8.0.11-TiDB-v8.5.0", Comment: "TiDB Server (Apache License 2.0) Community Edition, MySQL 8.0 compatible",
 			Locks: true, Limit: "max_execution_time", Unit: time.Millisecond, Memory: "tidb_mem_quota_query",
@@ -43,7 +44,7 @@ var servers = []server{
 		"SET RESOURCE GROUP `etl`",
 	},
 	{
-		mysql.Doris,
+		mysql.Doris, "Apache Doris",
 		familytest.Traits{
 			Version: "5.7.99", Comment: "Doris version doris-2.1.7-rc03-443e87e203",
 			Columns: []string{"CurrentConnected", "Id", "User", "Host", "LoginTime", "Catalog", "Db", "Command", "Time", "State", "QueryId", "Info", "FE", "CloudCluster"},
@@ -59,7 +60,7 @@ var servers = []server{
 		"SET workload_group = 'etl'",
 	},
 	{
-		mysql.StarRocks,
+		mysql.StarRocks, "StarRocks",
 		familytest.Traits{
 			Version: "8.0.33", Comment: "StarRocks version 3.3.5",
 			Columns: []string{"ServerName", "Id", "User", "Host", "Db", "Command", "ConnectionStartTime", "Time", "State", "Info", "IsPending", "Warehouse", "CNGroup"},
@@ -106,6 +107,7 @@ func TestFamily(t *testing.T) {
 			}
 			srv := familytest.Start(t, s.traits)
 			f := enginetest.Fixture{
+				Record: "mysql-" + string(s.flavour), Engine: s.name, Proof: enginetest.MadeUp,
 				Kind: string(s.flavour),
 				Open: func(t *testing.T) engine.Engine { return client(t, mysql.Config{Addr: srv.Addr, Flavour: s.flavour}) },
 				Dead: func(t *testing.T) engine.Engine {

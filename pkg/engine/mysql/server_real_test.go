@@ -104,6 +104,7 @@ func TestMariaDB(t *testing.T) {
 	server := real.Start(t)
 	sql, columns, values := typesFixture(server)
 	enginetest.Exercise(t, enginetest.Fixture{
+		Record: "mysql-mariadb", Engine: "MariaDB", Proof: "real server, version 10.11",
 		Kind: string(mysql.MariaDB),
 		Open: func(t *testing.T) engine.Engine {
 			return open(t, mysql.Config{Name: "m", Addr: server.Addr, Flavour: mysql.MariaDB})

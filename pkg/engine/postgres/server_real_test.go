@@ -117,6 +117,7 @@ func TestServer(t *testing.T) {
 	server.Exec("CREATE TYPE mood AS ENUM ('calm', 'grim')")
 	sql, columns, values := typesFixture()
 	enginetest.Exercise(t, enginetest.Fixture{
+		Record: "postgres", Engine: "PostgreSQL", Proof: "real server, version 15",
 		Kind:   postgres.Kind,
 		Open:   func(t *testing.T) engine.Engine { return open(t, postgres.Config{Name: "p", Addr: server.Addr}) },
 		Addr:   server.Addr,
@@ -136,4 +137,71 @@ func TestServer(t *testing.T) {
 		Writes:      "INSERT INTO nothing VALUES (1)", Written: "SELECT count(*) FROM nothing",
 		Setting: "SELECT current_setting('work_mem')", SettingName: "work_mem", SettingValue: "7MB",
 	})
+}
+
+// TestAReadDoesNotOutliveItsExecutor: nobody tells the server to stop, and it notices by itself. A write is left to end as it
+// would.
+func TestAReadDoesNotOutliveItsExecutor(t *testing.T) {
+	server := real.Start(t)
+	other := open(t, postgres.Config{Name: "p", Addr: server.Addr})
+	state := func(id string) engine.RunState {
+		run, err := other.Find(t.Context(), id)
+		require.NoError(t, err)
+		return run.State
+	}
+	for _, readOnly := range []bool{true, false} {
+		g := enginetest.NewGate(t, server.Addr)
+		mine := open(t, postgres.Config{Name: "p", Addr: g.Addr})
+		id := fmt.Sprintf("orphan-%t/1", readOnly)
+		ended := make(chan error, 1)
+		go func() {
+			ended <- end(t.Context(), mine, engine.Query{ID: id, SQL: "SELECT pg_sleep(20)", ReadOnly: readOnly})
+		}()
+		require.Eventually(t, func() bool { return state(id) == engine.RunActive }, 5*time.Second, 10*time.Millisecond)
+		g.Set(enginetest.Fault{Deaf: true}) // not even the driver's own wish to stop it comes through
+		g.CutAll()
+		_, class, phase := classOf(t, <-ended)
+		require.Equal(t, failure.SubmitUnknown, class)
+		require.Equal(t, engine.SentUnknown, phase)
+		if readOnly {
+			require.Eventually(t, func() bool { return state(id) == engine.RunUnknown }, 5*time.Second, 20*time.Millisecond)
+			continue
+		}
+		time.Sleep(1500 * time.Millisecond)
+		require.Equal(t, engine.RunActive, state(id))
+		killed, err := other.Kill(t.Context(), id)
+		require.NoError(t, err)
+		require.True(t, killed)
+	}
+}
+
+// TestAWriteIsNotStoppedByABrokenConnection: the driver would tell the server, and must not.
+func TestAWriteIsNotStoppedByABrokenConnection(t *testing.T) {
+	server := real.Start(t)
+	server.Exec("CREATE TABLE written (n int)")
+	g := enginetest.NewGate(t, server.Addr)
+	mine := open(t, postgres.Config{Name: "p", Addr: g.Addr})
+	other := open(t, postgres.Config{Name: "p", Addr: server.Addr})
+	ended := make(chan error, 1)
+	go func() {
+		ended <- end(t.Context(), mine, engine.Query{ID: "write/1", SQL: "INSERT INTO written SELECT 1 FROM pg_sleep(1)"})
+	}()
+	require.Eventually(t, func() bool {
+		run, err := other.Find(t.Context(), "write/1")
+		return err == nil && run.State == engine.RunActive
+	}, 5*time.Second, 10*time.Millisecond)
+	g.CutAll() // the way to the server stays open
+	_, class, _ := classOf(t, <-ended)
+	require.Equal(t, failure.SubmitUnknown, class)
+	require.Eventually(t, func() bool {
+		run, err := other.Find(t.Context(), "write/1")
+		return err == nil && run.State == engine.RunUnknown
+	}, 5*time.Second, 20*time.Millisecond)
+	rows, err := other.Submit(t.Context(), engine.Query{ID: "count/1", SQL: "SELECT count(*) FROM written", ReadOnly: true})
+	require.NoError(t, err)
+	require.True(t, rows.Next())
+	values, err := rows.Values()
+	require.NoError(t, err)
+	require.Equal(t, []any{int64(1)}, values)
+	require.NoError(t, rows.Close())
 }
