@@ -1,4 +1,4 @@
-# `make help` lists what there is. Only Go is needed for most of it; `up` also wants npm, `test-real` Java and Maven.
+# `make help` lists what there is. Only Go is needed for most of it; `up` also wants npm, `test-real` the servers.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -28,7 +28,7 @@ build: ## Build every binary into bin/
 test: ## Run all tests that need nothing but Go (and npm, once)
 	go test -p $(P) -timeout $(TIMEOUT) $(PKG)
 
-test-real: ## Run the tests on real servers (Apache Kafka; skipped without Java and Maven)
+test-real: ## Run the tests on real servers (Kafka, Trino, PostgreSQL, MariaDB; each is skipped where it is not installed)
 	go test -tags real -p 1 -timeout 30m -v $$(grep -rlE '^//go:build .*\breal\b' --include='*_test.go' . | xargs -n1 dirname | sort -u) | awk '/^(=== (RUN|PAUSE|CONT|NAME)|\?  )/ {next} {print} /SKIP real / {n++} END {if (n) printf "%d tests on real servers were skipped; each says above which server is missing, and what it needs\n", n}'
 
 race: ## Run all tests with the race detector
@@ -40,7 +40,7 @@ lint: $(BIN)/golangci-lint ## Lint (builds the pinned golangci-lint on first use
 verify: ## Check formatting, vet, and that every generated file is up to date
 	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go' | xargs ls -d 2>/dev/null)); [ -z "$$unformatted" ] || { echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; }
 	go vet ./...
-	go vet -tags real ./test/... ./pkg/engine/... ./services/executor/...
+	go vet -tags real ./test/... ./pkg/engine/... ./pkg/engine/... ./services/executor/...
 	@state() { git diff | sha256sum; git ls-files -z --others --exclude-standard | xargs -0 -r sha256sum; }; \
 	before=$$(state); $(MAKE) --no-print-directory generate; after=$$(state); \
 	[ "$$before" = "$$after" ] || { echo "generated files were stale; commit what 'make generate' has changed:"; git status --short; exit 1; }
