@@ -18,7 +18,9 @@ import (
 
 const (
 	trinoSlow   = "SELECT count(*) FROM tpch.sf1.lineitem a CROSS JOIN tpch.sf1.orders b"
-	trinoGreedy = "SELECT count(*) FROM (SELECT DISTINCT comment, partkey FROM tpch.sf1.lineitem WHERE orderkey < 600000)"
+	trinoGreedy = "SELECT count(*) FROM (SELECT DISTINCT rpad(CAST(n AS varchar), 100, 'x') FROM TABLE(sequence(1, 400000)) AS t(n))"
+	// trinoLong runs for some seconds, and counts to 300 million.
+	trinoLong = "SELECT count(*) FROM TABLE(sequence(1, 3000)) AS a(n) CROSS JOIN TABLE(sequence(1, 100000)) AS b(m)"
 )
 
 // TestTrino runs Tasks on a real Trino, which is two pools: one whose queries get little memory, and one whose queries get more.
@@ -83,10 +85,9 @@ func TestTrino(t *testing.T) {
 		require.NotEqual(t, engine.RunActive, state("late/1"))
 	})
 	t.Run("a kill -9 while a read and a write run", func(t *testing.T) {
-		read := "SELECT count(*), max(rpad(comment, 60, 'x')) FROM tpch.sf1.orders"
 		b.decide(
-			b.route("read", read),
-			b.route("write", "INSERT INTO written SELECT count(*) FROM (SELECT DISTINCT custkey FROM tpch.sf1.orders)", func(d *event.RouteDecision) { d.ReadOnly, d.Cluster = false, batch }),
+			b.route("read", trinoLong),
+			b.route("write", "INSERT INTO written "+trinoLong, func(d *event.RouteDecision) { d.ReadOnly, d.Cluster = false, batch }),
 		)
 		b.change("read/1", "running")
 		b.change("write/1", "running")

@@ -8,7 +8,7 @@
 #   trino.sh ready DIR     wait until the server of DIR has finished a query; prints its address
 #   trino.sh stop DIR      stop the server that was started from DIR
 #
-# POINTSMAN_TRINO_JAVA names a java of a JDK 24 or newer, POINTSMAN_CACHE another cache folder than ~/.cache/pointsman.
+# POINTSMAN_TRINO_JAVA names the java to use, POINTSMAN_CACHE another cache folder than ~/.cache/pointsman.
 set -euo pipefail
 
 version=476
@@ -27,7 +27,12 @@ new_enough() { # of a java: 24 or newer
 
 java_24() {
   local java
-  for java in "${POINTSMAN_TRINO_JAVA:-}" "${JAVA_HOME:+$JAVA_HOME/bin/java}" "$(command -v java || true)" /usr/lib/jvm/*/bin/java; do
+  if [ -n "${POINTSMAN_TRINO_JAVA:-}" ]; then
+    [ -x "$POINTSMAN_TRINO_JAVA" ] && new_enough "$POINTSMAN_TRINO_JAVA" || die "POINTSMAN_TRINO_JAVA names no java of a JDK 24 or newer"
+    echo "$POINTSMAN_TRINO_JAVA"
+    return
+  fi
+  for java in "${JAVA_HOME:+$JAVA_HOME/bin/java}" "$(command -v java || true)" /usr/lib/jvm/*/bin/java; do
     if [ -n "$java" ] && [ -x "$java" ] && new_enough "$java"; then
       echo "$java"
       return
