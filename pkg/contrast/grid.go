@@ -1,6 +1,7 @@
 package contrast
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -41,6 +42,9 @@ func Grid(a, b *policy.Policy) ([]Made, []string) {
 			g.axis("tenant", word(tenant))
 			g.policy(p.For(tenant), tenant)
 		}
+	}
+	for _, values := range g.axes { // the smallest value that shows a difference comes first
+		slices.SortStableFunc(values, func(a, b value) int { return cmp.Compare(a.number, b.number) })
 	}
 	var out []Made
 	for _, base := range g.bases() {

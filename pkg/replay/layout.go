@@ -23,6 +23,26 @@ type table struct {
 // mostRows bounds the tables of groups; what is left out is counted.
 const mostRows = 10
 
+// kinds are the kinds of cases. Of requests that were made up a share would mean nothing.
+func (r Report) kinds() table {
+	t := table{head: []string{r.things(), "number", "share"}, left: 1}
+	for _, k := range r.Kinds {
+		t.rows = append(t.rows, []string{kindWords[k.Kind], count(k.N), share(k.N, r.Decisions)})
+	}
+	if r.Mode == MadeUp {
+		t.dropLast()
+	}
+	return t
+}
+
+// dropLast takes the last column off.
+func (t *table) dropLast() {
+	t.head = t.head[:len(t.head)-1]
+	for i, row := range t.rows {
+		t.rows[i] = row[:len(row)-1]
+	}
+}
+
 // tables are the report's tables that have anything to say.
 func (r Report) tables() []table {
 	var out []table
@@ -38,7 +58,13 @@ func (r Report) tables() []table {
 	for _, p := range r.Places {
 		places.rows = append(places.rows, []string{clean(p.Name), count(p.Before), count(p.After), strings.TrimPrefix(fmt.Sprintf("%+d", p.After-p.Before), "+0")})
 	}
-	if len(r.Moves) > 0 || r.Identical < r.Decisions || len(r.Places) == 0 {
+	if r.Mode == MadeUp {
+		moves := r.moves("Changed, by place", r.Moves)
+		moves.dropLast()
+		add(moves)
+		return out
+	}
+	if r.Identical < r.Decisions {
 		add(places)
 	}
 	add(r.moves("Changed, by place", r.Moves))
@@ -108,6 +134,8 @@ func (r Report) headline() string {
 			count(r.Decisions-r.Identical), n, things, count(r.Changed), share(r.Changed, r.Decisions))
 	case r.Identical == r.Decisions:
 		return fmt.Sprintf("No difference: all %s %s are the same, byte for byte.", n, things)
+	case r.Mode == MadeUp && r.Changed > 0:
+		return fmt.Sprintf("%s of %s made-up requests around the thresholds of both lead elsewhere.", count(r.Changed), n)
 	case r.Changed == 0:
 		return fmt.Sprintf("All %s %s lead to the same place.", n, things)
 	default:

@@ -12,11 +12,13 @@ import (
 func (r Report) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n%s\n", r.subject(), r.headline())
-	rows := make([][]string, 0, len(r.Kinds))
-	for _, k := range r.Kinds {
-		rows = append(rows, []string{kindWords[k.Kind], count(k.N), share(k.N, r.Decisions)})
+	writeRows(&b, table{left: 1, rows: r.kinds().rows})
+	for i, c := range r.PolicyChanges {
+		if i == 0 {
+			b.WriteString("\nWhat the policies say differently\n")
+		}
+		fmt.Fprintf(&b, "  %s\n", clean(c))
 	}
-	writeRows(&b, table{left: 1, rows: rows})
 	for _, t := range r.tables() {
 		fmt.Fprintf(&b, "\n%s\n", t.title)
 		writeRows(&b, table{left: t.left, rows: append([][]string{t.head}, t.rows...)})
@@ -102,11 +104,14 @@ func writeRows(b *strings.Builder, t table) {
 func (r Report) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### %s\n\n%s.\n\n", r.headline(), r.subject())
-	kinds := table{head: []string{r.things(), "number", "share"}, left: 1}
-	for _, k := range r.Kinds {
-		kinds.rows = append(kinds.rows, []string{kindWords[k.Kind], count(k.N), share(k.N, r.Decisions)})
+	writeMarkdown(&b, r.kinds())
+	if len(r.PolicyChanges) > 0 {
+		b.WriteString("\n```diff\n")
+		for _, c := range r.PolicyChanges {
+			b.WriteString(strings.ReplaceAll(clean(c), "```", "` ` `") + "\n")
+		}
+		b.WriteString("```\n")
 	}
-	writeMarkdown(&b, kinds)
 	for i, t := range r.tables() {
 		// The first two say what happens; who it happens to is for those who ask.
 		if i < 2 {

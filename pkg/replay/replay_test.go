@@ -330,11 +330,12 @@ func TestRenderings(t *testing.T) {
 	rep := replay.Report{
 		Mode: replay.Tried, First: at, Last: at.Add(time.Hour), Before: "aaaa", After: "bbbb", AfterName: "new.yaml",
 		Decisions: 12345, Changed: 123, Share: 123.0 / 12345, Identical: 0,
-		Kinds:   []replay.KindCount{{Kind: replay.Moved, N: 120}, {Kind: replay.Rejected, N: 3}, {Kind: replay.OtherReasons, N: 22}, {Kind: replay.Same, N: 12200}},
-		Places:  []replay.Place{{Name: "small", Before: 12000, After: 11880}, {Name: "large", Before: 345, After: 462}, {Name: "rejected", After: 3}},
-		Moves:   []replay.Move{{From: "small", To: "large", N: 120}, {From: "small", To: "rejected", N: 3}},
-		Rules:   []replay.Move{{From: "default", To: "huge", N: 120}, {From: "default", To: "(none)", N: 3}},
-		Tenants: []replay.Group{{Name: "blue_1", N: 10000, Changed: 121}, {Name: "", N: 345, Changed: 2}, {Name: "red", N: 2000}},
+		PolicyChanges: []string{"~ thresholds.heavy_bytes: 20 GB -> 2 GB", "+ rules[huge]: {route: large}"},
+		Kinds:         []replay.KindCount{{Kind: replay.Moved, N: 120}, {Kind: replay.Rejected, N: 3}, {Kind: replay.OtherReasons, N: 22}, {Kind: replay.Same, N: 12200}},
+		Places:        []replay.Place{{Name: "small", Before: 12000, After: 11880}, {Name: "large", Before: 345, After: 462}, {Name: "rejected", After: 3}},
+		Moves:         []replay.Move{{From: "small", To: "large", N: 120}, {From: "small", To: "rejected", N: 3}},
+		Rules:         []replay.Move{{From: "default", To: "huge", N: 120}, {From: "default", To: "(none)", N: 3}},
+		Tenants:       []replay.Group{{Name: "blue_1", N: 10000, Changed: 121}, {Name: "", N: 345, Changed: 2}, {Name: "red", N: 2000}},
 		Fingerprints: []replay.Group{
 			{Name: "pm1-aa", N: 200, Changed: 100, Statement: "select", Tables: []string{"a", "b", "c", "d"}}, {Name: "pm1-bb", N: 50, Changed: 23, Statement: "insert"},
 		},

@@ -33,6 +33,9 @@ type Report struct {
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
 
+	// PolicyChanges are the differences of the two policies' texts, in words; the caller knows them.
+	PolicyChanges []string `json:"policyChanges,omitempty"`
+
 	BeforeName string `json:"beforeName,omitempty"`
 	AfterName  string `json:"afterName,omitempty"`
 

@@ -57,6 +57,9 @@ func (c *policyDiffCmd) Run(ctx context.Context, s *streams) error {
 	if err := c.requests(ctx, s, a, b, &d); err != nil {
 		return err
 	}
+	for _, change := range d.Changes {
+		d.Requests.PolicyChanges = append(d.Requests.PolicyChanges, change.String())
+	}
 	d.Requests.BeforeName, d.Requests.AfterName = baseName(c.A), baseName(c.B)
 	if err := d.print(s, c.Output); err != nil {
 		return err
@@ -75,7 +78,7 @@ func (c *policyDiffCmd) Run(ctx context.Context, s *streams) error {
 func (c *policyDiffCmd) requests(ctx context.Context, s *streams, a, b *policy.Policy, d *policyDiff) (err error) {
 	opts := replay.Options{Against: a, Policy: b, Tenants: c.Tenant, Fingerprints: c.Fingerprint, Samples: c.Samples}
 	if c.given() {
-		d.Requests, err = c.replay(ctx, s, opts)
+		d.Requests, err = c.replay(ctx, s, &opts)
 		return err
 	}
 	made, unable := contrast.Grid(a, b)
@@ -97,19 +100,12 @@ func (d policyDiff) print(s *streams, output string) error {
 		}
 		b.Write(append(data, '\n'))
 	case "markdown":
-		if len(d.Changes) == 0 {
-			b.WriteString("The texts say the same.\n\n")
-		} else {
-			b.WriteString("```diff\n" + d.changes("") + "```\n\n")
-		}
 		b.WriteString(d.Requests.Markdown())
 	default:
-		if len(d.Changes) == 0 {
-			b.WriteString("The texts say the same.\n")
-		} else {
-			b.WriteString("What the texts say differently\n" + d.changes("  "))
-		}
-		b.WriteString("\n" + d.Requests.Text())
+		b.WriteString(d.Requests.Text())
+	}
+	if output != "json" && len(d.Changes) == 0 {
+		b.WriteString("\nThe texts say the same.\n")
 	}
 	if output != "json" && len(d.Unable) > 0 {
 		fmt.Fprintf(&b, "\nNot varied, though rules test it: %s.\n", strings.Join(d.Unable, ", "))
@@ -118,12 +114,4 @@ func (d policyDiff) print(s *streams, output string) error {
 		return fmt.Errorf("writing the differences: %w", err)
 	}
 	return nil
-}
-
-func (d policyDiff) changes(indent string) string {
-	var b strings.Builder
-	for _, c := range d.Changes {
-		b.WriteString(indent + c.String() + "\n")
-	}
-	return b.String()
 }

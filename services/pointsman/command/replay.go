@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pointsman/pointsman/pkg/contrast"
 	"github.com/pointsman/pointsman/pkg/lifecycle"
 	"github.com/pointsman/pointsman/pkg/policy"
 	"github.com/pointsman/pointsman/pkg/replay"
@@ -45,11 +46,20 @@ func (c *replayCmd) Run(ctx context.Context, s *streams) error {
 			return err
 		}
 	}
-	rep, err := c.replay(ctx, s, opts)
+	rep, err := c.replay(ctx, s, &opts)
 	if err != nil {
 		return err
 	}
 	rep.AfterName = baseName(c.Policy)
+	if before := opts.Policies[rep.Before]; before != nil && opts.Policy != nil {
+		changes, err := contrast.Structure(before, opts.Policy)
+		if err != nil {
+			return err
+		}
+		for _, change := range changes {
+			rep.PolicyChanges = append(rep.PolicyChanges, change.String())
+		}
+	}
 	if err := printReport(s, rep, c.Output); err != nil {
 		return err
 	}
@@ -57,7 +67,7 @@ func (c *replayCmd) Run(ctx context.Context, s *streams) error {
 }
 
 // replay reads the record and decides again.
-func (f recordFlags) replay(ctx context.Context, s *streams, opts replay.Options) (rep replay.Report, err error) {
+func (f recordFlags) replay(ctx context.Context, s *streams, opts *replay.Options) (rep replay.Report, err error) {
 	if opts.From, opts.To, err = f.span(time.Now()); err != nil {
 		return rep, err
 	}
@@ -69,10 +79,10 @@ func (f recordFlags) replay(ctx context.Context, s *streams, opts replay.Options
 	if opts.Policies, err = rec.Policies(ctx); err != nil {
 		return rep, err
 	}
-	if err := foldLatches(ctx, s, rec, &opts); err != nil {
+	if err := foldLatches(ctx, s, rec, opts); err != nil {
 		return rep, err
 	}
-	run := replay.NewRun(opts)
+	run := replay.NewRun(*opts)
 	update, finish := s.bar("deciding again")
 	unreadable := 0
 	reader := record.Reader{Input: run.Input, Progress: update, Unreadable: func(string, int32, int64, error) { unreadable++ }}
