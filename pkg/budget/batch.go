@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"slices"
 	"time"
 
 	"github.com/pointsman/pointsman/pkg/event"
@@ -42,7 +43,7 @@ func (b *Batch) tab(s *Sessions, k SessionKey, now time.Time) *tab {
 	if t == nil {
 		t = &tab{tasks: map[string]entry{}}
 		if a := s.all[k]; a != nil && !a.over(now, s.window) {
-			t.usage, t.recent = a.Usage, a.Recent[:len(a.Recent):len(a.Recent)]
+			t.usage, t.recent = a.Usage, slices.Clip(a.Recent)
 		}
 		b.tabs[k] = t
 	}

@@ -4,9 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/pointsman/pointsman/pkg/budget"
 	"github.com/pointsman/pointsman/pkg/signal"
-	"github.com/stretchr/testify/require"
 )
 
 var now = time.Date(2026, 11, 30, 9, 15, 0, 0, time.UTC)

@@ -3,6 +3,7 @@ package budget
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 )
 
@@ -61,8 +62,7 @@ func growing(list []recent, group string, bytes *int64) int64 {
 		return 0
 	}
 	n, after := int64(1), float64(*bytes)
-	for i := len(list) - 1; i >= 0; i-- {
-		r := list[i]
+	for _, r := range slices.Backward(list) {
 		if r.Group != group {
 			continue
 		}

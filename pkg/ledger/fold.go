@@ -104,6 +104,7 @@ func (f *Fold) Apply(offset int64, at time.Time, r Record) Verdict {
 		return f.submitted(r, m)
 	case KindEnd:
 		return f.end(r, m)
+	case KindLease: // see above
 	}
 	if f.state != nil {
 		return f.state.Apply(r, m, f.here(offset))

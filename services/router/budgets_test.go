@@ -129,11 +129,11 @@ func (b *bench) holdWhileRoutersDie(partitions int32) {
 			rec := &kgo.Record{Topic: b.broker.Config.Topic(event.TopicRequests), Partition: rnd.Int32N(partitions), Value: []byte(agentQuery(id, session))}
 			require.NoError(t, anywhere.ProduceSync(t.Context(), rec).FirstErr())
 		}
-		switch i := rnd.IntN(2); {
-		case n%12 == 5:
+		switch i := rnd.IntN(2); n % 12 {
+		case 5:
 			routers[i].kill()
 			routers[i] = b.child()
-		case n%12 == 11:
+		case 11:
 			routers[i].signal(syscall.SIGSTOP)
 			go func(c *child) {
 				time.Sleep(3500 * time.Millisecond)

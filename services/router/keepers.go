@@ -111,18 +111,11 @@ func (w *worker) passOn(ctx context.Context, requests []request) error {
 	}
 	out := make([]*kgo.Record, len(requests))
 	for i, r := range requests {
-		data, err := event.Marshal(*r.task)
+		rec, err := w.again(r)
 		if err != nil {
 			return fmt.Errorf("passing task %s on: %w", r.task.ID, err)
 		}
-		out[i], err = w.app.cfg.Kafka.Encode(stream.Message{
-			Topic: event.TopicRequests, Key: r.task.SessionID(), Type: event.QueryRequested, ID: r.task.ID, Subject: r.task.ID,
-			Time: *r.task.SubmittedAt, Data: data, Headers: []kgo.RecordHeader{{Key: headerPassedOn, Value: []byte("1")}},
-		})
-		if err != nil {
-			return fmt.Errorf("passing task %s on: %w", r.task.ID, err)
-		}
-		out[i].Context = r.rec.Context
+		out[i] = rec
 	}
 	if err := w.app.producer.Write(ctx, out...); err != nil {
 		return fmt.Errorf("passing tasks on to their sessions' partitions: %w", err)
@@ -132,4 +125,20 @@ func (w *worker) passOn(ctx context.Context, requests []request) error {
 		w.part.Done(r.rec)
 	}
 	return nil
+}
+
+// again is the record of a request under its session's key.
+func (w *worker) again(r request) (*kgo.Record, error) {
+	data, err := event.Marshal(*r.task)
+	if err != nil {
+		return nil, err
+	}
+	rec, err := w.app.cfg.Kafka.Encode(stream.Message{
+		Topic: event.TopicRequests, Key: r.task.SessionID(), Type: event.QueryRequested, ID: r.task.ID, Subject: r.task.ID,
+		Time: *r.task.SubmittedAt, Data: data, Headers: []kgo.RecordHeader{{Key: headerPassedOn, Value: []byte("1")}},
+	})
+	if err == nil {
+		rec.Context = r.rec.Context
+	}
+	return rec, err
 }
