@@ -1,6 +1,9 @@
 package failure
 
-import "strings"
+import (
+	"maps"
+	"strings"
+)
 
 // mysql maps what servers of the MySQL family have in common, by MySQL's and MariaDB's mysqld_error.h. What is missing here, such
 // as the codes of replication, counts as internal, and is reported with its number.
@@ -147,9 +150,7 @@ const replicaHint = "The server is a replica, or was made read-only. Nothing was
 func merged(tables ...map[string]entry) map[string]entry {
 	out := map[string]entry{}
 	for _, t := range tables {
-		for code, e := range t {
-			out[code] = e
-		}
+		maps.Copy(out, t)
 	}
 	return out
 }

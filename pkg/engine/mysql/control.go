@@ -195,17 +195,21 @@ func (e *Engine) Kill(ctx context.Context, id string) (bool, error) {
 
 // Canary runs the configured statement to its end.
 func (e *Engine) Canary(ctx context.Context) error {
-	rows, err := e.control.QueryContext(ctx, aside+e.cfg.Canary)
-	if err == nil {
-		for rows.Next() {
-		}
-		err = rows.Err()
-		_ = rows.Close()
-	}
-	if err != nil {
+	if err := e.drain(ctx, aside+e.cfg.Canary); err != nil {
 		return fmt.Errorf("running the canary: %w", e.wrap(err, nil))
 	}
 	return nil
+}
+
+func (e *Engine) drain(ctx context.Context, sql string) error {
+	rows, err := e.control.QueryContext(ctx, sql)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+	}
+	return rows.Err()
 }
 
 // Observe counts the statements that run, without those of control lanes, and the connections against their limit. A user

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -117,13 +118,13 @@ func Open(cfg Config) (*Engine, error) {
 
 // keywords is the connection string without the password.
 func (c Config) keywords(host, port string) string {
-	s := "host=" + quoteKeyword(host) + " port=" + port
+	words := []string{"host=" + quoteKeyword(host), "port=" + port}
 	for name, value := range map[string]string{"user": c.User, "dbname": c.Database, "sslmode": c.SSLMode, "sslrootcert": c.SSLRootCert} {
 		if value != "" {
-			s += " " + name + "=" + quoteKeyword(value)
+			words = append(words, name+"="+quoteKeyword(value))
 		}
 	}
-	return s
+	return strings.Join(words, " ")
 }
 
 func quoteKeyword(s string) string {

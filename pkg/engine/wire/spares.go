@@ -15,7 +15,7 @@ var ErrClosed = errors.New("the engine's client was closed")
 type Spares[C any] struct {
 	cfg   SparesConfig[C]
 	life  context.Context // ends with Close
-	end   context.CancelFunc
+	end   context.CancelCauseFunc
 	group sync.WaitGroup
 
 	mu      sync.Mutex
@@ -43,7 +43,7 @@ type spare[C any] struct {
 // NewSpares makes a keeper, with nothing ready: an engine that is never used is never dialled.
 func NewSpares[C any](cfg SparesConfig[C]) *Spares[C] {
 	s := &Spares[C]{cfg: cfg}
-	s.life, s.end = context.WithCancel(context.Background())
+	s.life, s.end = context.WithCancelCause(context.Background())
 	return s
 }
 
@@ -122,7 +122,7 @@ func (s *Spares[C]) Close() {
 	ready := s.ready
 	s.ready = nil
 	s.mu.Unlock()
-	s.end()
+	s.end(ErrClosed)
 	for _, r := range ready {
 		r.drop.Stop()
 		s.cfg.Close(r.conn)

@@ -309,7 +309,7 @@ func integer(digits string) *sqltypes.Result {
 	}
 }
 
-// NewConnection, and what follows, are what a server has to have besides.
+// NewConnection knows a session.
 func (s *Server) NewConnection(c *mysql.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
