@@ -35,10 +35,14 @@ type Fault struct {
 	DialDelay time.Duration
 	// Deaf takes connections and lets nothing through.
 	Deaf bool
+	// Greeting is what the client is sent instead of all that a server would say.
+	Greeting []byte
 	// Marker is the text on its way to the server that starts what follows.
 	Marker string
 	// Swallow hangs up before the text reaches the server.
 	Swallow bool
+	// Reply is the answer to it, instead of the server's, which never sees it.
+	Reply []byte
 	// Answer is how many bytes of the answer to it still come through before it hangs up; below 0 all of them.
 	Answer int
 }
@@ -112,6 +116,11 @@ func (g *Gate) link(client net.Conn) {
 		_, _ = io.Copy(io.Discard, client)
 		return
 	}
+	if f.Greeting != nil {
+		_, _ = client.Write(f.Greeting)
+		_, _ = io.Copy(io.Discard, client)
+		return
+	}
 	time.Sleep(f.DialDelay)
 	server, err := net.Dial("tcp", g.target)
 	if err != nil {
@@ -154,6 +163,11 @@ func (g *Gate) link(client net.Conn) {
 				if f.Swallow {
 					return
 				}
+				if f.Reply != nil {
+					_, _ = client.Write(f.Reply)
+					_, _ = io.Copy(io.Discard, client)
+					return
+				}
 				if f.Answer >= 0 {
 					mu.Lock()
 					left = f.Answer
@@ -188,6 +202,10 @@ func (g *Gate) look(p []byte) (Fault, bool) {
 // network is what happens when connections break, stand still, or take too long. Behind it a client without a gate sees what the
 // server really does.
 func network(t *testing.T, f Fixture) {
+	if f.OwnNetwork != nil {
+		f.OwnNetwork(t)
+		return
+	}
 	g := NewGate(t, f.Addr)
 	other := f.open(t)
 	through := func(t *testing.T) engine.Engine {
@@ -269,6 +287,28 @@ func network(t *testing.T, f Fixture) {
 		require.Error(t, err)
 		healthy, known := o.Values["healthy"].Get()
 		require.True(t, known && healthy == 0)
+	})
+	t.Run("a server that says what is no protocol", func(t *testing.T) {
+		noise := make([]byte, 4096)
+		for i := range noise {
+			noise[i] = byte(i*i*7 + i) // no length in it is a small one for long
+		}
+		for _, greeting := range [][]byte{noise, []byte("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"), {0, 0, 0, 0}} {
+			e := through(t)
+			g.Set(Fault{Marker: marker, Greeting: greeting})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			err := awaitEnd(t, run(ctx, e, engine.Query{ID: id(t), SQL: marked(f.One)}))
+			cancel()
+			require.Equal(t, engine.NotSent, f.failed(t, err, failure.ClusterDown).Phase)
+			require.NotEmpty(t, err.Error())
+			require.Zero(t, g.Seen())
+		}
+		e := through(t)
+		g.Set(Fault{Marker: marker, Reply: noise})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := awaitEnd(t, run(ctx, e, engine.Query{ID: id(t), SQL: marked(f.One)}))
+		require.Equal(t, engine.SentUnknown, f.failed(t, err, failure.SubmitUnknown).Phase)
 	})
 	t.Run("connections that were kept ready are dead", func(t *testing.T) {
 		e := through(t)

@@ -104,7 +104,6 @@ func TestServer(t *testing.T) {
 	t.Run("Errors", func(t *testing.T) { nativeErrors(t, server) })
 	t.Run("Killed", func(t *testing.T) { killed(t, server) })
 	t.Run("ResourceGroups", func(t *testing.T) { resourceGroups(t, server) })
-	t.Run("Network", func(t *testing.T) { network(t, server) })
 	t.Run("Statistics", func(t *testing.T) { statistics(t, server) })
 	t.Run("Abandoned", func(t *testing.T) { abandoned(t, server) })
 	t.Run("Restart", func(t *testing.T) { restart(t, server) })
@@ -113,7 +112,8 @@ func TestServer(t *testing.T) {
 func suite(t *testing.T, server *real.Server) {
 	sql, columns, values := typesFixture()
 	enginetest.Exercise(t, enginetest.Fixture{
-		Kind: trino.Kind,
+		Record: "trino", Engine: "Trino", Proof: "real server, version 476",
+		Kind: trino.Kind, OwnNetwork: func(t *testing.T) { network(t, server) },
 		Open: func(t *testing.T) engine.Engine {
 			return open(t, trino.Config{Name: "c", URL: server.URL(), Database: "tpch.tiny", ResourceGroup: "global.user-pm", Canary: "SELECT count(*) FROM tpch.tiny.region"})
 		},
