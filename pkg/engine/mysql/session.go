@@ -26,6 +26,7 @@ type session struct {
 	engine *Engine
 	conn   driver.Conn
 	wire   *wire.Conn
+	reply  *replyConn
 	id     uint64 // the server's number of the connection
 	// local says that the session's time zone is one of the resource profile's, so that a TIMESTAMP is no instant that could be told.
 	local bool
@@ -43,7 +44,8 @@ func (e *Engine) dial(ctx context.Context) (*session, error) {
 			return nil, err
 		}
 		s.wire = wire.Guard(conn)
-		return s.wire, nil
+		s.reply = &replyConn{Conn: s.wire}
+		return s.reply, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.DialTimeout)
 	defer cancel()
@@ -90,7 +92,14 @@ func (s *session) query(ctx context.Context, sql string) (rows driver.Rows, err 
 	if !ok {
 		return nil, errors.New("the driver can't query")
 	}
-	return q.QueryContext(ctx, sql, nil)
+	if s.engine.cfg.TLS == nil {
+		s.reply.expect()
+	}
+	rows, err = q.QueryContext(ctx, sql, nil)
+	if err != nil && s.reply.refused.Load() {
+		err = errColumns
+	}
+	return rows, err
 }
 
 // next reads a row.
