@@ -50,7 +50,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func newArrow(w io.Writer, columns []event.Column) (*arrowWriter, error) {
+func newArrow(w io.Writer, columns []event.Column) *arrowWriter {
 	a := &arrowWriter{out: &counter{w: w}, text: NewEncoder(columns)}
 	fields := make([]arrow.Field, len(columns))
 	for i, c := range columns {
@@ -63,7 +63,7 @@ func newArrow(w io.Writer, columns []event.Column) (*arrowWriter, error) {
 	schema := arrow.NewSchema(fields, nil)
 	a.build = array.NewRecordBuilder(memory.DefaultAllocator, schema)
 	a.w = ipc.NewWriter(a.out, ipc.WithSchema(schema))
-	return a, nil
+	return a
 }
 
 // Write adds a row to the batch. After an error the stream is no good any more.

@@ -80,7 +80,7 @@ func NewWriter(f Format, w io.Writer, columns []event.Column) (Writer, error) {
 	case CSV:
 		return newCSV(w, columns)
 	case Arrow:
-		return newArrow(w, columns)
+		return newArrow(w, columns), nil
 	default:
 		return nil, fmt.Errorf("rows can't be written one by one as %q", f)
 	}

@@ -112,10 +112,10 @@ func (y *try) remedy(c failure.Class) (r event.Remedy, why string, next *event.T
 		Larger:      larger != nil,
 		Fallbacks:   len(options),
 	})
-	switch r {
-	case event.RemedyFailover:
+	if r == event.RemedyFailover {
 		next = &options[0]
-	case event.RemedyEnlarge:
+	}
+	if r == event.RemedyEnlarge {
 		next = larger
 	}
 	return r, why, next

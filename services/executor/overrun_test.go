@@ -62,7 +62,7 @@ func TestOverrunMovesTheTask(t *testing.T) {
 			require.Equal(t, c.remedy, over.Remedy)
 			require.True(t, b.servers[interactive].wasKilled("t1/1"), "it is stopped at the engine first")
 			if c.does.read > 0 {
-				require.EqualValues(t, c.does.read, *over.Stats.ReadBytes)
+				require.Equal(t, c.does.read, *over.Stats.ReadBytes)
 			}
 			if c.remedy == event.RemedyReroute {
 				require.Equal(t, interactive, over.Excluded[0].Cluster)

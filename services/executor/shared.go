@@ -82,6 +82,7 @@ func (a *App) foldSlot(rec *kgo.Record) {
 		a.slots.Claimed(rec.Partition, r, slots.Want{Attempt: r.Key, Cluster: note.Target.Cluster, Queue: note.Target.Queue, Tenant: note.Tenant})
 	case ledger.KindEnd:
 		a.slots.Ended(rec.Partition, r)
+	case ledger.KindSubmitted: // its claim has said it all
 	}
 }
 

@@ -134,10 +134,10 @@ func serveInline(w http.ResponseWriter, r *http.Request, view board.View) error 
 		wanted = rows.Format(task.ResultFormat)
 	}
 	format := choose(r, wanted, rows.JSON, rows.NDJSON, rows.CSV, rows.Arrow)
-	switch format {
-	case "":
+	if format == "" {
 		return notAcceptable(view.TaskID, rows.JSON, rows.NDJSON, rows.CSV, rows.Arrow)
-	case rows.JSON:
+	}
+	if format == rows.JSON {
 		return writeJSON(w, http.StatusOK, InlineResult{
 			TaskID: view.TaskID, Columns: full.Result.Columns, Rows: inline, RowCount: full.Result.Rows, Truncated: full.Result.Truncated,
 		})

@@ -51,9 +51,16 @@ func TestEnginesUsage(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), "bad.yaml")
 	require.NoError(t, os.WriteFile(bad, []byte("engines: [{name: x, kind: oracle}]"), 0o600))
 	for _, args := range [][]string{
-		{"engines"}, {"engines", "list"}, {"engines", "list", "-c", file, "nobody"}, {"engines", "list", "-c", bad}, {"engines", "list", "-c", "/no/such/file"},
-		{"engines", "check"}, {"engines", "check", "--url", "127.0.0.1"}, {"engines", "check", "--url", "http://127.0.0.1:1", "--kind", "oracle"},
-		{"engines", "check", "--url", "http://127.0.0.1:1", "small"}, {"engines", "check", "--url", "http://127.0.0.1:1", "-c", file},
+		{"engines"},
+		{"engines", "list"},
+		{"engines", "list", "-c", file, "nobody"},
+		{"engines", "list", "-c", bad},
+		{"engines", "list", "-c", "/no/such/file"},
+		{"engines", "check"},
+		{"engines", "check", "--url", "127.0.0.1"},
+		{"engines", "check", "--url", "http://127.0.0.1:1", "--kind", "oracle"},
+		{"engines", "check", "--url", "http://127.0.0.1:1", "small"},
+		{"engines", "check", "--url", "http://127.0.0.1:1", "-c", file},
 	} {
 		code, _, stderr := run(args...)
 		require.Equal(t, 2, code, "%v: %s", args, stderr)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -155,8 +156,7 @@ func (t tasksTailCmd) all(ctx context.Context, s *streams, door doorFlags) error
 			return fmt.Errorf("reading the answer: %w", err)
 		}
 		now := map[string]listedTask{}
-		for i := len(list.Tasks) - 1; i >= 0; i-- {
-			task := list.Tasks[i]
+		for _, task := range slices.Backward(list.Tasks) {
 			now[task.TaskID] = task
 			before, known := seen[task.TaskID]
 			if round == 0 || (known && before.State == task.State && before.Attempts == task.Attempts) {
