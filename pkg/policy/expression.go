@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"cel.dev/cel-go/cel"
-	"cel.dev/cel-go/checker"
+	"cel.dev/cel-go/common/cost"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/ext"
 	"cel.dev/cel-go/interpreter"
@@ -117,9 +117,9 @@ func (r *reader) expression(f field) *expression {
 		r.fault(f.value, f.path, fmt.Sprintf("the expression is %s, it must be true or false (bool)", tree.OutputType()))
 		return nil
 	}
-	cost, err := r.expressions.env.EstimateCost(tree, sizes{})
-	if err == nil && cost.Max > maxCost {
-		r.fault(f.value, f.path, fmt.Sprintf("the expression may cost up to %d, the most is %d: make it simpler", cost.Max, maxCost))
+	units, err := r.expressions.env.EstimateCost(tree, sizes{})
+	if err == nil && units.Max > maxCost {
+		r.fault(f.value, f.path, fmt.Sprintf("the expression may cost up to %d, the most is %d: make it simpler", units.Max, maxCost))
 		return nil
 	}
 	program, err := r.expressions.env.Program(tree, cel.EvalOptions(cel.OptOptimize), cel.CostLimit(maxCost))
@@ -229,18 +229,18 @@ func (activation) Parent() interpreter.Activation { return nil }
 type sizes struct{}
 
 // EstimateSize implements CEL's CostEstimator.
-func (sizes) EstimateSize(n checker.AstNode) *checker.SizeEstimate {
+func (sizes) EstimateSize(n cost.AstNode) *cost.SizeEstimate {
 	switch {
 	case n.Type().Kind() == types.ListKind && len(n.Path()) == 1:
-		return &checker.SizeEstimate{Max: assumedWords}
+		return &cost.SizeEstimate{Max: assumedWords}
 	case n.Type().Kind() == types.StringKind && len(n.Path()) > 0:
-		return &checker.SizeEstimate{Max: assumedLetter}
+		return &cost.SizeEstimate{Max: assumedLetter}
 	default:
 		return nil
 	}
 }
 
 // EstimateCallCost implements CEL's CostEstimator: calls cost what CEL thinks.
-func (sizes) EstimateCallCost(string, string, *checker.AstNode, []checker.AstNode) *checker.CallEstimate {
+func (sizes) EstimateCallCost(string, string, *cost.AstNode, []cost.AstNode) *cost.CallEstimate {
 	return nil
 }

@@ -1,7 +1,6 @@
 package policy_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -50,8 +49,10 @@ func TestFaults(t *testing.T) {
 		{"key twice", engines + "rules:\n" + fallback + "rules:\n" + fallback, "4:1: rules: the key stands here twice"},
 		{"test twice", rules("{name: r, when: {has_udf: true, has_udf: false}, route: a}"), "3:37: rules[0].when.has_udf: the key stands here twice"},
 		{"pool twice", "engines: {a: {kind: x}, a: {kind: y}}\nrules:\n" + fallback, "1:25: engines.a: the key stands here twice"},
-		{"name twice", rules("{name: r, when: {has_udf: true}, route: a}", "{name: r, when: {has_window: true}, route: a}"),
-			`4:6: rules[1]: the name "r" is used by the rule in line 3 already`},
+		{
+			"name twice", rules("{name: r, when: {has_udf: true}, route: a}", "{name: r, when: {has_window: true}, route: a}"),
+			`4:6: rules[1]: the name "r" is used by the rule in line 3 already`,
+		},
 		{"text wanted", rules("{name: 7, when: {has_udf: true}, route: a}"), "3:12: rules[0].name: must be a text; put it in quotes"},
 		{"tag", rules("{name: r, when: {limit: !!int 5}, route: a}"), "3:29: $: YAML tags such as !!int are not supported: leave it out"},
 
@@ -63,44 +64,70 @@ func TestFaults(t *testing.T) {
 		{"nothing in a list", rules("{name: r, when: {tenant: []}, route: a}"), "3:30: rules[0].when.tenant: lists no word, so it can never hold"},
 		{"empty any_of", rules("{name: r, when: {any_of: []}, route: a}"), "3:22: rules[0].when.any_of: lists nothing"},
 		{"empty when", rules("{name: r, when: {}, route: a}"), "3:15: rules[0].when: tests nothing; leave `when` out to match everything"},
-		{"on_missing of known", rules("{name: r, when: {tenant_known: {value: true, on_missing: match}}, route: a}"),
-			"3:44: rules[0].when.tenant_known: on_missing says nothing here: whether a fact is known is always known"},
-		{"on_missing misspelt", rules("{name: r, when: {tenant: {value: x, on_missing: matches}}, route: a}"),
-			`3:53: rules[0].when.tenant.on_missing: "matches" is none of match, no_match; did you mean match?`},
+		{
+			"on_missing of known", rules("{name: r, when: {tenant_known: {value: true, on_missing: match}}, route: a}"),
+			"3:44: rules[0].when.tenant_known: on_missing says nothing here: whether a fact is known is always known",
+		},
+		{
+			"on_missing misspelt", rules("{name: r, when: {tenant: {value: x, on_missing: matches}}, route: a}"),
+			`3:53: rules[0].when.tenant.on_missing: "matches" is none of match, no_match; did you mean match?`,
+		},
 		{"no rule sets it", rules("{name: r, when: {rule_tags: big}, route: a}"), `3:33: rules[0].when.rule_tags: no rule sets the tag "big"`},
 
 		// Rules.
 		{"no route", rules("{name: r, when: {has_udf: true}}"), "3:6: rules[0]: `route` is missing: a pool's name, auto, or reject; a rule without it must set tags or notify_client"},
-		{"strict and fallback", rules("{name: r, when: {has_udf: true}, route: a, strict: true, fallback: [b]}"),
-			"3:6: rules[0]: `strict` allows no other pool and `fallback` names some: keep one of the two"},
+		{
+			"strict and fallback", rules("{name: r, when: {has_udf: true}, route: a, strict: true, fallback: [b]}"),
+			"3:6: rules[0]: `strict` allows no other pool and `fallback` names some: keep one of the two",
+		},
 		{"strict about nothing", rules("{name: r, when: {has_udf: true}, route: auto, strict: true}"), "3:6: rules[0]: `strict` needs a pool to be strict about, not route: auto"},
 		{"fallback for nothing", rules("{name: r, when: {has_udf: true}, route: reject, fallback: b}"), "3:6: rules[0]: `fallback` needs a pool to step in for, not route: reject"},
 		{"fallback to itself", rules("{name: r, when: {has_udf: true}, route: a, fallback: a}"), "3:6: rules[0]: a can't step in for itself"},
 		{"fallback unknown", rules("{name: r, when: {has_udf: true}, route: a, fallback: c}"), `3:58: rules[0].fallback: "c" is no engine of this policy (a, b)`},
 		{"on_missing of nothing", engines + "rules:\n  - {name: default, route: auto, on_missing: match}\n", "3:6: rules[0]: `on_missing` says nothing in a rule without `when`"},
 		{"no default", engines + "rules:\n  - {name: r, when: {has_udf: true}, route: a}\n", "3:6: rules: no default: the last rule must have no `when`, e.g. `- name: default` with `route: auto`"},
-		{"only tags at the end", rules("{name: r, when: {has_udf: true}, route: a}")[:len(rules("{name: r, when: {has_udf: true}, route: a}"))-len(fallback)] + "  - {name: t, tags: [x]}\n",
-			"4:6: rules: no default: the last rule must have no `when`, e.g. `- name: default` with `route: auto`"},
+		{
+			"only tags at the end", rules("{name: r, when: {has_udf: true}, route: a}")[:len(rules("{name: r, when: {has_udf: true}, route: a}"))-len(fallback)] + "  - {name: t, tags: [x]}\n",
+			"4:6: rules: no default: the last rule must have no `when`, e.g. `- name: default` with `route: auto`",
+		},
 
 		// Reach.
-		{"catch-all first", engines + "rules:\n" + fallback + "  - {name: r, when: {has_udf: true}, route: a}\n",
-			`4:6: rules[1]: unreachable: rule "default" above has no condition and takes everything`},
-		{"wider interval above", rules("{name: r, when: {estimated_bytes_gt: 5 GB}, route: a}", "{name: s, when: {estimated_bytes_gte: 6 GB, has_udf: true}, route: b}"),
-			`4:6: rules[1]: unreachable: rule "r" in line 3 takes everything that this one matches`},
-		{"more words above", rules("{name: r, when: {tenant: [x, Y, z]}, route: a}", "{name: s, when: {tenant: [y, x]}, route: b}"),
-			`4:6: rules[1]: unreachable: rule "r" in line 3 takes everything that this one matches`},
-		{"one branch above", rules("{name: r, when: {any_of: [{has_udf: true}, {join_tables_gt: 4}]}, route: a}", "{name: s, when: {join_tables_gt: 9}, route: b}"),
-			`4:6: rules[1]: unreachable: rule "r" in line 3 takes everything that this one matches`},
-		{"all branches below", rules("{name: r, when: {join_tables_gt: 4}, route: a}", "{name: s, when: {any_of: [{join_tables_gt: 9}, {join_tables: 7}]}, route: b}"),
-			`4:6: rules[1]: unreachable: rule "r" in line 3 takes everything that this one matches`},
-		{"negation", rules("{name: r, when: {not: {join_tables_lte: 4}}, route: a}", "{name: s, when: {join_tables_gt: 4}, route: b}"),
-			`4:6: rules[1]: unreachable: rule "r" in line 3 takes everything that this one matches`},
-		{"the same expression", rules("{name: r, when: {expr: sla_ms > 5}, route: a}", "{name: s, when: {expr: sla_ms > 5, has_udf: true}, route: b}"),
-			`4:6: rules[1]: unreachable: rule "r" in line 3 takes everything that this one matches`},
-		{"known above", rules("{name: r, when: {limit_known: true}, route: a}", "{name: s, when: {limit_gt: 5}, route: b}"),
-			`4:6: rules[1]: unreachable: rule "r" in line 3 takes everything that this one matches`},
-		{"a rule that only tags", rules("{name: r, when: {has_udf: true}, route: a}", "{name: s, when: {has_udf: true}, tags: [x]}"),
-			`4:6: rules[1]: unreachable: rule "r" in line 3 takes everything that this one matches`},
+		{
+			"catch-all first", engines + "rules:\n" + fallback + "  - {name: r, when: {has_udf: true}, route: a}\n",
+			`4:6: rules[1]: unreachable: rule "default" above has no condition and takes everything`,
+		},
+		{
+			"wider interval above", rules("{name: r, when: {estimated_bytes_gt: 5 GB}, route: a}", "{name: s, when: {estimated_bytes_gte: 6 GB, has_udf: true}, route: b}"),
+			`4:6: rules[1]: unreachable: rule "r" in line 3 takes everything that this one matches`,
+		},
+		{
+			"more words above", rules("{name: r, when: {tenant: [x, Y, z]}, route: a}", "{name: s, when: {tenant: [y, x]}, route: b}"),
+			`4:6: rules[1]: unreachable: rule "r" in line 3 takes everything that this one matches`,
+		},
+		{
+			"one branch above", rules("{name: r, when: {any_of: [{has_udf: true}, {join_tables_gt: 4}]}, route: a}", "{name: s, when: {join_tables_gt: 9}, route: b}"),
+			`4:6: rules[1]: unreachable: rule "r" in line 3 takes everything that this one matches`,
+		},
+		{
+			"all branches below", rules("{name: r, when: {join_tables_gt: 4}, route: a}", "{name: s, when: {any_of: [{join_tables_gt: 9}, {join_tables: 7}]}, route: b}"),
+			`4:6: rules[1]: unreachable: rule "r" in line 3 takes everything that this one matches`,
+		},
+		{
+			"negation", rules("{name: r, when: {not: {join_tables_lte: 4}}, route: a}", "{name: s, when: {join_tables_gt: 4}, route: b}"),
+			`4:6: rules[1]: unreachable: rule "r" in line 3 takes everything that this one matches`,
+		},
+		{
+			"the same expression", rules("{name: r, when: {expr: sla_ms > 5}, route: a}", "{name: s, when: {expr: sla_ms > 5, has_udf: true}, route: b}"),
+			`4:6: rules[1]: unreachable: rule "r" in line 3 takes everything that this one matches`,
+		},
+		{
+			"known above", rules("{name: r, when: {limit_known: true}, route: a}", "{name: s, when: {limit_gt: 5}, route: b}"),
+			`4:6: rules[1]: unreachable: rule "r" in line 3 takes everything that this one matches`,
+		},
+		{
+			"a rule that only tags", rules("{name: r, when: {has_udf: true}, route: a}", "{name: s, when: {has_udf: true}, tags: [x]}"),
+			`4:6: rules[1]: unreachable: rule "r" in line 3 takes everything that this one matches`,
+		},
 		{"contradiction", rules("{name: r, when: {join_tables_gt: 4, join_tables_lt: 4}, route: a}"), "3:6: rules[0]: never matches: its tests contradict each other"},
 		{"contradicting words", rules("{name: r, when: {all_of: [{tenant: [x, y]}, {tenant: z}]}, route: a}"), "3:6: rules[0]: never matches: its tests contradict each other"},
 		{"contradicting truths", rules("{name: r, when: {all_of: [{has_udf: true}, {not: {has_udf: true}}]}, route: a}"), "3:6: rules[0]: never matches: its tests contradict each other"},
@@ -130,13 +157,19 @@ func TestFaults(t *testing.T) {
 
 		// Tenants.
 		{"nothing of its own", engines + "rules:\n" + fallback + "tenants: {t: {}}\n", "4:11: tenants.t: the tenant has nothing of its own"},
-		{"a new threshold", engines + "rules:\n" + fallback + "tenants: {t: {thresholds: {mine: 5}}}\n",
-			"4:28: tenants.t.thresholds.mine: unknown threshold; known are heavy_bytes, heavy_join_tables, history_min_runs, memory_kill_forgiven_after, sla_target; a tenant can only override what `thresholds` declares"},
+		{
+			"a new threshold", engines + "rules:\n" + fallback + "tenants: {t: {thresholds: {mine: 5}}}\n",
+			"4:28: tenants.t.thresholds.mine: unknown threshold; known are heavy_bytes, heavy_join_tables, history_min_runs, memory_kill_forgiven_after, sla_target; a tenant can only override what `thresholds` declares",
+		},
 		{"out of its range", own("t: {value: 5, min: 1, max: 9}", "limit_gt: $t") + "tenants: {x: {thresholds: {t: 10}}}\n", "6:31: tenants.x.thresholds.t: 10 is outside the range 1 to 9"},
-		{"a name of the policy's", engines + "rules:\n" + fallback + "tenants: {t: {rules: [{name: default, when: {has_udf: true}, route: a}]}}\n",
-			`4:24: tenants.t.rules[0]: the name "default" is used by the rule in line 3 already`},
-		{"a catch-all first", engines + "rules:\n" + fallback + "tenants:\n  t:\n    rules:\n      - {name: q, route: a}\n      - {name: r, when: {has_udf: true}, route: a}\n",
-			`8:10: tenants.t.rules[1]: unreachable: rule "q" above has no condition and takes everything`},
+		{
+			"a name of the policy's", engines + "rules:\n" + fallback + "tenants: {t: {rules: [{name: default, when: {has_udf: true}, route: a}]}}\n",
+			`4:24: tenants.t.rules[0]: the name "default" is used by the rule in line 3 already`,
+		},
+		{
+			"a catch-all first", engines + "rules:\n" + fallback + "tenants:\n  t:\n    rules:\n      - {name: q, route: a}\n      - {name: r, when: {has_udf: true}, route: a}\n",
+			`8:10: tenants.t.rules[1]: unreachable: rule "q" above has no condition and takes everything`,
+		},
 
 		// Expressions.
 		{"no such name", rules("{name: r, when: {expr: 'estimated_bites > 5'}, route: a}"), `3:29: rules[0].when.expr: no such fact as "estimated_bites"; did you mean estimated_bytes?`},
@@ -220,7 +253,7 @@ func TestTextsThatWouldHurtTheParser(t *testing.T) {
 func TestFaultsAreErrors(t *testing.T) {
 	_, err := policy.Load("p.yaml", []byte("rules: ["))
 	var faults policy.FaultList
-	require.True(t, errors.As(err, &faults))
+	require.ErrorAs(t, err, &faults)
 	require.Equal(t, 1, faults[0].Line)
 	require.Contains(t, faults[0].Message, "not YAML")
 	_, err = policy.Load("p.yaml", []byte("engines:\n  a: {kind: x}\n b: 3\n"))

@@ -114,7 +114,6 @@ func TestPageExamplesLoad(t *testing.T) {
 		if !strings.Contains(fragment, "rules:\n") {
 			whole += "rules:\n  - {name: default, route: auto}\n"
 		} else if !strings.Contains(fragment, "name: default") {
-			whole = strings.Replace(whole, "rules:\n", "rules:\n", 1)
 			whole = appendRule(whole)
 		}
 		_, err := Load("docs/policy.md", []byte(whole))

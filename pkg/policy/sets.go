@@ -133,7 +133,7 @@ func (s set) within(o set) bool {
 	}
 	if s.kind != WordKind && s.kind != WordsKind {
 		for _, i := range s.ranges {
-			if !slices.ContainsFunc(o.ranges, func(j interval) bool { return i.within(j) }) {
+			if !slices.ContainsFunc(o.ranges, i.within) {
 				return false
 			}
 		}

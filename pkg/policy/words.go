@@ -22,12 +22,12 @@ func (c *Condition) String() string {
 		parts = append(parts, "not ("+c.None[i].String()+")")
 	}
 	if len(c.AnyOf) > 0 {
-		any := make([]string, len(c.AnyOf))
+		branches := make([]string, len(c.AnyOf))
 		for i := range c.AnyOf {
-			any[i] = c.AnyOf[i].inner()
+			branches[i] = c.AnyOf[i].inner()
 		}
-		text := strings.Join(any, " or ")
-		if len(any) > 1 && len(parts) > 0 {
+		text := strings.Join(branches, " or ")
+		if len(branches) > 1 && len(parts) > 0 {
 			text = "(" + text + ")"
 		}
 		parts = append(parts, text)
