@@ -11,6 +11,7 @@ import (
 	"github.com/pointsman/pointsman/pkg/budget"
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/fingerprint/lex"
+	"github.com/pointsman/pointsman/pkg/policy"
 	"github.com/pointsman/pointsman/pkg/query"
 	"github.com/pointsman/pointsman/pkg/route"
 	"github.com/pointsman/pointsman/pkg/shape"
@@ -41,6 +42,26 @@ var texts = []string{
 	"SELECT '<&>\u2028' FROM t WHERE name LIKE 'a%'", "SELECT (", "",
 }
 
+// everything is a policy with a part of each kind.
+const everything = `
+engines:
+  interactive: {kind: clickhouse, slots: 4, max_memory_per_query: 150 MB, max_queue_wait_ms: 9000, bytes_per_second: 100 MB, cost_per_second: 1}
+  batch: {kind: clickhouse, slots: 2, spills: true, sleeps_at_zero: true, wake_ms: 4000, bytes_per_second: 60 MB, cost_per_second: 2}
+thresholds: {large: {value: 50 GB, min: 1 GB, max: 1 TB}}
+latches:
+  spill: {watch: interactive_queue_wait_ms, enter_gte: 5000, leave_lte: 1000}
+rules:
+  - {name: tag, when: {has_group_by: true}, tags: [grouped]}
+  - {name: spilled, when: {spill: true}, route: batch, fallback: interactive}
+  - {name: large, when: {estimated_bytes_gt: $large}, route: batch}
+  - {name: hinted, when: {expr: "attempt > 1 && engine_hint == 'batch'"}, route: batch, strict: true}
+  - {name: default, route: auto}
+exploration: {share: 0.2, new_share: 0.2}
+budgets: {agent_session: {max_queries: 100, max_bytes: 1 TB, max_repeats: 3}, tenant: {max_queries: 10, max_concurrent: 4}}
+tenants: {sales: {thresholds: {large: 2 GB}}}
+defaults: {no_candidate: wait}
+`
+
 // drawnRecord varies what drawn leaves alone: the Task's optional parts, the shape, the session.
 func drawnRecord(t *rapid.T, tb testing.TB) route.Input {
 	in := drawn(t, tb)
@@ -63,6 +84,16 @@ func drawnRecord(t *rapid.T, tb testing.TB) route.Input {
 			Queries: rapid.Int64Range(0, 300).Draw(t, "queries"), Bytes: rapid.Int64Range(0, 1<<50).Draw(t, "used"),
 			WallMs: rapid.Int64Range(0, 1e7).Draw(t, "wall"),
 		}, Admitted: rapid.Bool().Draw(t, "admitted")}
+	}
+	in.Policy = rapid.SampledFrom([]*policy.Policy{in.Policy, load(tb, everything)}).Draw(t, "policy")
+	in.Latches = rapid.MapOf(rapid.SampledFrom([]string{"spill", "another"}), rapid.Custom(func(t *rapid.T) policy.Latch {
+		return policy.Latch{Known: rapid.Bool().Draw(t, "known"), On: rapid.Bool().Draw(t, "on"), Since: now, At: now, Value: 7}
+	})).Draw(t, "latches")
+	if rapid.Bool().Draw(t, "counted") {
+		in.Tenant = &route.TenantAccount{
+			WindowMs: 3_600_000, Running: rapid.Int64Range(0, 5).Draw(t, "running"), Admitted: rapid.Bool().Draw(t, "tenantAdmitted"),
+			Slices: []budget.Slice{{Leaves: now.Add(time.Minute), Queries: rapid.Int64Range(0, 20).Draw(t, "tenantQueries"), Bytes: 1e9, ExecMs: 5000}},
+		}
 	}
 	in.Inflight = rapid.MapOf(rapid.SampledFrom([]string{"interactive", "batch"}), rapid.IntRange(1, 50)).Draw(t, "inflight")
 	return in
