@@ -2,6 +2,7 @@ package budget
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pointsman/pointsman/pkg/event"
@@ -107,8 +108,21 @@ func (b *Batch) Refuse(q Query, r event.Rejection) {
 	if _, ok := t.tasks[q.TaskID]; ok {
 		return
 	}
+	r = short(r)
 	t.tasks[q.TaskID] = entry{Task: q.TaskID, State: refused, Deadline: q.Deadline, Rejection: &r}
 	b.write(KindRefuse, q.Key, q.TaskID, q.Deadline, refuse{SessionKey: q.Key, Rejection: r})
+}
+
+// textMost bounds an answer's texts in the ledger: an account remembers a thousand answers.
+const textMost = 2000
+
+func short(r event.Rejection) event.Rejection {
+	for _, text := range []*string{&r.Message, &r.Suggestion} {
+		if len(*text) > textMost {
+			*text = strings.ToValidUTF8((*text)[:textMost], "") + "…"
+		}
+	}
+	return r
 }
 
 func (b *Batch) write(kind ledger.Kind, k SessionKey, taskID string, deadline time.Time, payload any) {

@@ -122,8 +122,10 @@ func (a Ask) table() string {
 		return "its tables"
 	case 1:
 		return a.Tables[0]
-	default:
+	case 2, 3, 4, 5:
 		return "the largest of " + strings.Join(a.Tables, ", ")
+	default:
+		return fmt.Sprintf("the largest of its %d tables", len(a.Tables))
 	}
 }
 

@@ -2,8 +2,10 @@ package budget_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -103,6 +105,21 @@ func TestRepeatsGetTheSameAnswer(t *testing.T) {
 	require.False(t, again.Admitted)
 	require.Equal(t, "too much", again.Refused.Code)
 	require.EqualValues(t, 2, b.usage("s").Queries, "a refusal costs nothing")
+}
+
+// A refusal may name a thousand tables; its record has to fit into the ledger all the same.
+func TestLongAnswersAreCut(t *testing.T) {
+	b := newBook(t)
+	q := ask("a", "s", 1)
+	batch := b.Batch(b.now, []budget.Query{q}, nil)
+	batch.Refuse(q, event.Rejection{Code: "no_candidate", Message: strings.Repeat("é", 1<<20), Suggestion: "short"})
+	recs, err := batch.Records()
+	require.NoError(t, err)
+	require.Less(t, len(recs[0].Payload), 10_000)
+	b.write(batch)
+	again := b.Batch(b.now, []budget.Query{q}, nil).Account(q).Refused
+	require.Equal(t, "short", again.Suggestion)
+	require.True(t, utf8.ValidString(again.Message))
 }
 
 // Each Task of a batch sees those before it, and none can be charged to a session of another tenant.

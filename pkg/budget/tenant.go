@@ -45,8 +45,8 @@ type TenantAccount struct {
 type Slice struct {
 	// Leaves is when it leaves the window.
 	Leaves  time.Time `json:"leaves,omitzero"`
-	Queries int64     `json:"queries"`
-	Bytes   int64     `json:"bytes"`
+	Queries int64     `json:"queries,omitempty"`
+	Bytes   int64     `json:"bytes,omitempty"`
 	// ExecMs is the execution time of what ended, ExploredMs the part of it that exploration was expected to cost.
 	ExecMs     int64 `json:"execMs,omitempty"`
 	ExploredMs int64 `json:"exploredMs,omitempty"`
@@ -62,6 +62,17 @@ func (a TenantAccount) Total() (s Slice) {
 	}
 	return s
 }
+
+// Merged is the account with one slice for all: enough where nothing but sums is asked for.
+func (a TenantAccount) Merged() TenantAccount {
+	if total := a.Total(); total != (Slice{}) {
+		a.Slices = []Slice{total}
+	}
+	return a
+}
+
+// Windowed reports whether something is limited within a window.
+func (l TenantLimits) Windowed() bool { return l.MaxQueries > 0 || l.MaxBytes > 0 }
 
 // Principal names who a Task runs for as a batch principal; empty for one that is none. A scheduled pipeline says what it is by its
 // session's class or by its tag, an agent with that tag is one too.

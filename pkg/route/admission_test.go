@@ -1,6 +1,7 @@
 package route_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -114,6 +115,7 @@ func TestAdmission(t *testing.T) {
 			in := asking(t)
 			c.change(&in)
 			d := route.Decide(in)
+			require.Equal(t, in.Session == nil, slices.Contains(d.Unknown, "what the session has used (another router keeps its account)"))
 			if c.code == "" {
 				require.Equal(t, event.Route, d.Kind, "%v", d.Rejection)
 				return

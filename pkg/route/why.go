@@ -179,6 +179,9 @@ func (s *scene) unknown() []string {
 	case len(in.History.Found) == 0:
 		out = append(out, "history of this fingerprint (none yet)")
 	}
+	if in.Session == nil && in.Attempt <= 1 && in.Policy.Budgets.OfSession(in.Task) != nil {
+		out = append(out, "what the session has used (another router keeps its account)")
+	}
 	for i := range s.cands {
 		c := &s.cands[i]
 		if i > 0 && c.Cluster == s.cands[i-1].Cluster {

@@ -66,8 +66,7 @@ func quotaOf(p *policy.Policy, t query.Task) quota {
 func (t *tenants) decide(in *route.Input, q quota, decide func() event.RouteDecision) event.RouteDecision {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	a := t.book.Account(in.Task.Tenant, q.principal, in.Task.ID, q.limits.Window, in.Now)
-	in.Tenant = &a
+	t.show(in, q)
 	d := decide()
 	if d.Kind == event.Route && d.Attempt == 1 {
 		t.book.Routed(budget.Routed{
@@ -82,7 +81,16 @@ func (t *tenants) decide(in *route.Input, q quota, decide func() event.RouteDeci
 func (t *tenants) look(in *route.Input, q quota) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.show(in, q)
+}
+
+// show gives a decision the account it may know; the lock is held. Its slices are kept with every decision, so they are in it only if
+// they say when there is room again.
+func (t *tenants) show(in *route.Input, q quota) {
 	a := t.book.Account(in.Task.Tenant, q.principal, in.Task.ID, q.limits.Window, in.Now)
+	if !q.limits.Windowed() {
+		a = a.Merged()
+	}
 	in.Tenant = &a
 }
 
@@ -185,7 +193,7 @@ func (t *tenants) begin() {
 var errQuotas = errors.New("the policy has other quotas")
 
 // followAccounts folds decisions and Outcomes, everybody's, into the tenants' accounts, and tells the keepers which Tasks have ended.
-// Without quotas no decision is decoded.
+// Without quotas no decision is read.
 func (a *App) followAccounts(ctx context.Context) error {
 	for ctx.Err() == nil {
 		window, on := a.decider.policy.Load().Budgets.Quotas()
@@ -197,7 +205,10 @@ func (a *App) followAccounts(ctx context.Context) error {
 		a.decider.tenants.begin()
 		inner, again := context.WithCancelCause(ctx)
 		go a.watchQuotas(inner, window, on, again)
-		tc := stream.TailConfig{Name: "accounts", Topics: []string{event.TopicDecisions, event.TopicOutcomes}, Since: time.Now().Add(-back)}
+		tc := stream.TailConfig{Name: "accounts", Topics: []string{event.TopicOutcomes}, Since: time.Now().Add(-back)}
+		if on {
+			tc.Topics = append(tc.Topics, event.TopicDecisions)
+		}
 		err := a.follow(inner, tc, func() { a.budgetsReady.Open(); a.catchUp() }, func(rec *kgo.Record) { a.account(rec, on) })
 		again(nil)
 		if err != nil {

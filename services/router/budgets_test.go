@@ -161,6 +161,10 @@ func (b *bench) holdWhileRoutersDie(partitions int32) {
 	for s := range sessions {
 		require.Equal(t, shippedQueries, admitted[fmt.Sprint("s", s)])
 	}
+	for _, r := range routers { // they commit where the next owner begins
+		r.signal(syscall.SIGTERM)
+		_ = r.cmd.Wait() // its exit code says that it was a signal
+	}
 	for p := range partitions {
 		whole, _ := b.rebuilt(p, ledger.Anchor{}, time.Now().Add(-time.Hour))
 		short, _ := b.rebuilt(p, b.checkpoint(p), time.Now().Add(-time.Hour))

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/pointsman/pointsman/pkg/lifecycle"
 	"github.com/pointsman/pointsman/services/router"
 )
 
@@ -24,11 +25,13 @@ func TestMain(m *testing.M) {
 		cfg.Kafka.Prefix = os.Getenv(childEnv + "_PREFIX")
 		cfg.HTTP.Addr = ""
 		cfg.Policy.File = os.Getenv(childEnv + "_POLICY")
-		if err := router.Run(context.Background(), cfg); err != nil {
+		ctx, stop := lifecycle.SignalContext(context.Background())
+		err := router.Run(ctx, cfg)
+		stop()
+		if err != nil {
 			fmt.Fprintln(os.Stderr, "router:", err)
-			os.Exit(1)
 		}
-		return
+		os.Exit(lifecycle.ExitCode(err))
 	}
 	goleak.VerifyTestMain(m)
 }
