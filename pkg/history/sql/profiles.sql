@@ -3,9 +3,12 @@
 --
 -- Hours up to the tail come from the rollups, at the revision that counts. The tail, the newest one to two hours, is read
 -- from the rows themselves: a memory kill that was stored a moment ago is in it, however far the rollups are behind.
+-- The revisions are a list and not a join, which would cost as much as all the rest; an hour without one does not count.
 -- kill_hour and the three arrays give the successes later than the newest memory kill.
-WITH wanted AS (SELECT unhex(arrayJoin({fingerprints:Array(String)}))),
-revisions AS (SELECT hour, max(rev) AS counts FROM rollup_rev WHERE hour >= {from:DateTime('UTC')} GROUP BY hour)
+WITH (
+    SELECT (arrayPushBack(groupArray(hour), toDateTime(0, 'UTC')), arrayPushBack(groupArray(counts), toUInt64(0))) -- never empty
+    FROM (SELECT hour, max(rev) AS counts FROM rollup_rev WHERE hour >= {from:DateTime('UTC')} GROUP BY hour)
+) AS revisions
 SELECT
     fingerprint, engine, cluster, bucket,
     a.runs, a.successes, a.memory_kills, a.ok_after_kill,
@@ -27,13 +30,13 @@ FROM
     (
         SELECT r.hour AS hour, fingerprint, engine, cluster, '' AS bucket, runs, successes, memory_kills, ok_after_kill,
             exec_n, exec_sum, exec_q, read_n, read_sum, peak_n, peak_max
-        FROM attempt_1h AS r FINAL INNER JOIN revisions AS v ON r.hour = v.hour
-        WHERE r.rev >= v.counts AND r.hour >= {from:DateTime('UTC')} AND r.hour < {tail:DateTime('UTC')} AND fingerprint IN wanted
+        FROM attempt_1h AS r FINAL
+        WHERE r.rev >= transform(r.hour, revisions.1, revisions.2, 18446744073709551615) AND r.hour >= {from:DateTime('UTC')} AND r.hour < {tail:DateTime('UTC')} AND fingerprint IN (SELECT unhex(arrayJoin({fingerprints:Array(String)})))
         UNION ALL
         SELECT r.hour AS hour, fingerprint, engine, cluster, toString(bucket), runs, successes, memory_kills, ok_after_kill,
             exec_n, exec_sum, exec_q, read_n, read_sum, peak_n, peak_max
-        FROM attempt_bucket_1h AS r FINAL INNER JOIN revisions AS v ON r.hour = v.hour
-        WHERE r.rev >= v.counts AND r.hour >= {from:DateTime('UTC')} AND r.hour < {tail:DateTime('UTC')} AND fingerprint IN wanted
+        FROM attempt_bucket_1h AS r FINAL
+        WHERE r.rev >= transform(r.hour, revisions.1, revisions.2, 18446744073709551615) AND r.hour >= {from:DateTime('UTC')} AND r.hour < {tail:DateTime('UTC')} AND fingerprint IN (SELECT unhex(arrayJoin({fingerprints:Array(String)})))
         UNION ALL
         SELECT
             toStartOfHour(ended_at) AS hour, fingerprint, engine, cluster, arrayJoin(if(bucket = '', [''], ['', toString(bucket)])) AS each,
@@ -47,7 +50,7 @@ FROM
             countIf(peak_memory_bytes IS NOT NULL),
             maxIf(assumeNotNull(peak_memory_bytes), peak_memory_bytes IS NOT NULL)
         FROM attempt_ends FINAL
-        WHERE ended_at >= {tail:DateTime('UTC')} AND fingerprint IN wanted
+        WHERE ended_at >= {tail:DateTime('UTC')} AND fingerprint IN (SELECT unhex(arrayJoin({fingerprints:Array(String)})))
         GROUP BY hour, fingerprint, engine, cluster, each
     ) AS p
     GROUP BY fingerprint, engine, cluster, bucket
@@ -58,16 +61,16 @@ FULL JOIN
     FROM
     (
         SELECT fingerprint, engine, cluster, '' AS bucket, n, hits
-        FROM sla_1h AS r FINAL INNER JOIN revisions AS v ON r.hour = v.hour
-        WHERE r.rev >= v.counts AND r.hour >= {from:DateTime('UTC')} AND r.hour < {tail:DateTime('UTC')} AND fingerprint IN wanted
+        FROM sla_1h AS r FINAL
+        WHERE r.rev >= transform(r.hour, revisions.1, revisions.2, 18446744073709551615) AND r.hour >= {from:DateTime('UTC')} AND r.hour < {tail:DateTime('UTC')} AND fingerprint IN (SELECT unhex(arrayJoin({fingerprints:Array(String)})))
         UNION ALL
         SELECT fingerprint, engine, cluster, toString(bucket), n, hits
-        FROM sla_bucket_1h AS r FINAL INNER JOIN revisions AS v ON r.hour = v.hour
-        WHERE r.rev >= v.counts AND r.hour >= {from:DateTime('UTC')} AND r.hour < {tail:DateTime('UTC')} AND fingerprint IN wanted
+        FROM sla_bucket_1h AS r FINAL
+        WHERE r.rev >= transform(r.hour, revisions.1, revisions.2, 18446744073709551615) AND r.hour >= {from:DateTime('UTC')} AND r.hour < {tail:DateTime('UTC')} AND fingerprint IN (SELECT unhex(arrayJoin({fingerprints:Array(String)})))
         UNION ALL
         SELECT fingerprint, engine, cluster, arrayJoin(if(bucket = '', [''], ['', toString(bucket)])) AS each, count(), countIf(sla_hit)
         FROM outcomes FINAL
-        WHERE finished_at >= {tail:DateTime('UTC')} AND fingerprint IN wanted
+        WHERE finished_at >= {tail:DateTime('UTC')} AND fingerprint IN (SELECT unhex(arrayJoin({fingerprints:Array(String)})))
         GROUP BY fingerprint, engine, cluster, each
     )
     GROUP BY fingerprint, engine, cluster, bucket
