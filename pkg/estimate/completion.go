@@ -43,10 +43,15 @@ func within(a, b Term, ms float64) float64 {
 	return a.over(ms, b.Within)
 }
 
-// over is the mean of what what is left of ms is enough for, over the Term's grid.
+// over is the mean, over the Term's grid, of the probability that the rest of ms is enough.
 func (t Term) over(ms float64, enough func(rest float64) float64) float64 {
-	sum := 0.0
 	point, step := math.Exp(t.Mu+firstPoint*t.Sigma), math.Exp(pointStep*t.Sigma)
+	// Where the last point makes no difference to the first, those between them make none either. So it is with an idle pool.
+	most := enough(ms - t.Shift - point)
+	if least := enough(ms - t.Shift - math.Exp(t.Mu-firstPoint*t.Sigma)); most-least < negligible {
+		return least
+	}
+	sum := 0.0
 	for _, weight := range weights {
 		rest := ms - t.Shift - point
 		if rest <= 0 {
@@ -57,6 +62,9 @@ func (t Term) over(ms float64, enough func(rest float64) float64) float64 {
 	}
 	return math.Min(sum, 1)
 }
+
+// negligible is far below what a probability is rounded to.
+const negligible = 1e-5
 
 // width says how far the middle of the uncertain part is spread. The standard deviation would not do: that of a wide log-normal
 // is its tail's.

@@ -37,7 +37,7 @@ type Factor struct {
 	Name string `json:"name"`
 	// Value is what was compared; it is left out where the candidate's estimate has it: slaProbability is pHit, completion is
 	// totalMs, cost is cost.
-	Value signal.Value `json:"value,omitzero"`
+	Value signal.Number `json:"value,omitzero"`
 	// Band is the class the value falls into; candidates of one band are equal in this factor, lower is better.
 	Band int `json:"band"`
 }
@@ -47,7 +47,7 @@ type Loss struct {
 	// Code is the factor's reason.
 	Code string `json:"code"`
 	// Gap is how far the candidate's value lies from the winner's, in the factor's own unit; absent where it has none.
-	Gap signal.Value `json:"gap,omitzero"`
+	Gap signal.Number `json:"gap,omitzero"`
 	// Flip is the smallest change that would have put it level with the winner in this factor; absent where none does.
 	Flip *Flip `json:"flip,omitempty"`
 }
@@ -57,7 +57,7 @@ type Flip struct {
 	// What is to change: queueMs, slaMs, runMs, successRate, costPerSecond, load, engineHint, healthy.
 	What string `json:"what"`
 	// To is the value at which the candidate draws level.
-	To signal.Value `json:"to,omitzero"`
+	To signal.Number `json:"to,omitzero"`
 }
 
 // Exploration says that a target was chosen by lot, and not by its rank.
@@ -77,16 +77,16 @@ type Evidence struct {
 
 // CandidateEstimate is what a candidate is expected to take, in milliseconds.
 type CandidateEstimate struct {
-	QueueMs   signal.Value `json:"queueMs"`
-	AcquireMs signal.Value `json:"acquireMs"`
-	ExecMs    signal.Value `json:"execMs"`
+	QueueMs   signal.Number `json:"queueMs"`
+	AcquireMs signal.Number `json:"acquireMs"`
+	ExecMs    signal.Number `json:"execMs"`
 	// DeliverMs is left out where delivery is part of the execution.
-	DeliverMs signal.Value `json:"deliverMs,omitzero"`
-	TotalMs   signal.Value `json:"totalMs"`
+	DeliverMs signal.Number `json:"deliverMs,omitzero"`
+	TotalMs   signal.Number `json:"totalMs"`
 	// PHit is the probability that the result is delivered within the SLA.
-	PHit     signal.Value `json:"pHit"`
-	Cost     signal.Value `json:"cost"`
-	Evidence Evidence     `json:"evidence"`
+	PHit     signal.Number `json:"pHit"`
+	Cost     signal.Number `json:"cost"`
+	Evidence Evidence      `json:"evidence"`
 }
 
 // Candidate is one target that was looked at, with the filter that removed it or the factors that ranked it.

@@ -47,7 +47,7 @@ func TestValuesComeBackAsTheyWereSent(t *testing.T) {
 		Reasons: []event.Reason{{Code: "history_memory_kill", Text: "it was killed"}, {Code: "lower_cost"}},
 		Candidates: []event.Candidate{
 			{Target: event.Target{Engine: "batch", Cluster: "b1", Queue: "q", Resource: "large"}, Rank: 1, Propensity: 1, Estimate: &event.CandidateEstimate{
-				QueueMs: signal.Of(0, signal.Millis, "attempts", now), TotalMs: signal.Of(12.5, signal.Millis, "history", now), Evidence: event.Evidence{Level: "fingerprint", N: big},
+				QueueMs: signal.Num(0), TotalMs: signal.Num(12.5), Evidence: event.Evidence{Level: "fingerprint", N: big},
 			}},
 			{Target: event.Target{Engine: "interactive", Cluster: "i1"}, Filtered: &event.Filtered{Reason: event.Reason{Code: "history_memory_kill", Text: "no"}}},
 		},

@@ -44,7 +44,7 @@ func TestSummaryAndViews(t *testing.T) {
 			d.Target, d.Rejection = event.Target{}, &event.Rejection{Code: "session_budget", Message: "no more", Suggestion: "wait"}
 		} else {
 			d.Candidates = []event.Candidate{
-				{Target: d.Target, Rank: 1, Estimate: &event.CandidateEstimate{QueueMs: signal.Of(7, signal.Millis, "attempts", now)}},
+				{Target: d.Target, Rank: 1, Estimate: &event.CandidateEstimate{QueueMs: signal.Num(7)}},
 				{Target: event.Target{Engine: "x", Cluster: "x-1"}, Filtered: &event.Filtered{Reason: event.Reason{Code: "cluster_unhealthy"}}},
 			}
 		}

@@ -2,7 +2,6 @@ package route
 
 import (
 	"math"
-	"time"
 
 	"github.com/pointsman/pointsman/pkg/estimate"
 	"github.com/pointsman/pointsman/pkg/event"
@@ -12,7 +11,7 @@ import (
 
 // parts are the pieces of a candidate's completion time, in milliseconds.
 type parts struct {
-	queue signal.Value
+	queue signal.Number
 	// wait is the expected wait; waitKnown says that it does not come from a guess.
 	wait      float64
 	waitKnown bool
@@ -35,7 +34,7 @@ const (
 )
 
 // queueWait is the predicted wait of a Task that goes to the pool now, as rules may test it.
-func queueWait(in *Input, p *policy.Pool) signal.Value {
+func queueWait(in *Input, p *policy.Pool) signal.Number {
 	s, c := scene{in: in}, candidate{pool: p}
 	c.Cluster = p.Name
 	s.look(&c)
@@ -45,7 +44,7 @@ func queueWait(in *Input, p *policy.Pool) signal.Value {
 // queueWait is the predicted wait of a Task that goes to the pool now, in milliseconds: what the signals predict, plus
 // what this router has sent there since they were observed. Where no prediction is known it follows from a free slot, or from
 // the queue and the rate at which it is worked off; where those are not known either it is absent, which is not zero.
-func (s *scene) queueWait(c *candidate) signal.Value {
+func (s *scene) queueWait(c *candidate) signal.Number {
 	wait := s.signal(c, estWaitMs)
 	inflight := float64(s.in.Inflight[c.Cluster])
 	slots, slotsKnown := s.slots(c)
@@ -71,7 +70,7 @@ func (s *scene) queueWait(c *candidate) signal.Value {
 	default:
 		rate, ok := s.rate(c)
 		if !queuedKnown || !ok {
-			return signal.Value{}
+			return signal.Number{}
 		}
 		base = (queued + ahead) / rate * 1000
 	}
@@ -111,7 +110,7 @@ func (s *scene) complete(c *candidate) {
 
 	bytes := in.scanBytes()
 	if s.covered(c) {
-		bytes = value(0) // a materialised aggregate is small, however large the raw scan would be
+		bytes = signal.Of(0, signal.Bytes, "reflection", in.Now) // a materialised aggregate is small, however large the raw scan would be
 	}
 	s.sources = estimate.Sources{ // one for all candidates: it is only read
 		Bucket: c.rec.inBucket, Fingerprint: c.rec.runs, Bytes: bytes,
@@ -136,8 +135,8 @@ func (s *scene) complete(c *candidate) {
 	p.cost = digits(seconds * c.pool.CostPerSecond / math.Max(p.ok, 0.1))
 
 	c.estimate = event.CandidateEstimate{
-		QueueMs: rounded(p.queue), AcquireMs: value(p.acquire), ExecMs: value(exec), TotalMs: value(p.total), PHit: value(p.pHit),
-		Cost: signal.Of(p.cost, "", "", time.Time{}), Evidence: evidence,
+		QueueMs: p.queue, AcquireMs: value(p.acquire), ExecMs: value(exec), TotalMs: value(p.total), PHit: value(p.pHit),
+		Cost: signal.Num(p.cost), Evidence: evidence,
 	}
 	if p.time.Deliver.Shift > 0 {
 		c.estimate.DeliverMs = value(p.time.Deliver.Shift)
@@ -145,16 +144,9 @@ func (s *scene) complete(c *candidate) {
 	c.Estimate = &c.estimate
 }
 
-// value is a number that was computed here: it is as old as the decision, so it carries no time and no source, and its name says
-// its unit. It is rounded, so that the last bits of exp and log on another processor do not change a stored decision.
-func value(n float64) signal.Value { return signal.Of(round(n), "", "", time.Time{}) }
-
-func rounded(v signal.Value) signal.Value {
-	if n, ok := v.Get(); ok {
-		return value(n)
-	}
-	return signal.Value{}
-}
+// value is a number that was computed here, rounded, so that the last bits of exp and log on another processor do not change a stored
+// decision.
+func value(n float64) signal.Number { return signal.Num(round(n)) }
 
 func round(n float64) float64 { return math.Round(n*1000) / 1000 }
 

@@ -96,7 +96,7 @@ func (e words) candidates(d *event.RouteDecision) {
 func (e words) estimate(c *event.Candidate, name string) {
 	est := c.Estimate
 	deliver := ""
-	if est.DeliverMs.State() != signal.Absent {
+	if est.DeliverMs != (signal.Number{}) {
 		deliver = " + delivery " + inMs(est.DeliverMs)
 	}
 	odds := "in time with " + percentOf(est.PHit) + " %"
@@ -104,7 +104,7 @@ func (e words) estimate(c *event.Candidate, name string) {
 		odds += ", chosen with " + percent(c.Propensity) + " %"
 	}
 	e.line("  %d. %s: queue %s + start %s + run %s%s, %s, costs %s (%s)", c.Rank, name, inMs(est.QueueMs), inMs(est.AcquireMs), inMs(est.ExecMs),
-		deliver, odds, numberOf(est.Cost), basis(est.Evidence))
+		deliver, odds, est.Cost, basis(est.Evidence))
 }
 
 // basis says where an estimate comes from.
@@ -185,10 +185,10 @@ func LossText(d *event.RouteDecision, c *event.Candidate) string {
 
 // flipText says a change in words, to stand behind the candidate's name.
 func flipText(f *event.Flip) string {
-	to := numberOf(f.To)
+	to := f.To.String()
 	switch f.What {
 	case FlipQueue:
-		if n, ok := f.To.Last(); ok && n == 0 {
+		if n, ok := f.To.Get(); ok && n == 0 {
 			return "would do with no queue at all"
 		}
 		return "would do with a queue of at most " + to + " ms"
@@ -221,11 +221,6 @@ func nameOf(d *event.RouteDecision, t event.Target) string {
 	return t.Cluster
 }
 
-func inMs(v signal.Value) string {
-	if n, ok := v.Last(); ok && v.Unit == "" {
-		v = signal.Of(n, signal.Millis, "", v.At)
-	}
-	return v.String()
-}
+func inMs(n signal.Number) string { return n.Value(signal.Millis).String() }
 
 func orUnknown(s string) string { return cmp.Or(s, "unknown") }

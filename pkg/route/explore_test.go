@@ -2,6 +2,7 @@ package route_test
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -80,7 +81,7 @@ func TestAnExplorationSaysThatItIsOne(t *testing.T) {
 		require.Equal(t, 1, best.Rank)
 		require.Equal(t, d.Cluster != "a", d.Exploration != nil)
 		require.Equal(t, 0.5, best.Propensity)
-		require.Equal(t, d.Exploration != nil, contains(codes(d), string(route.Explored)))
+		require.Equal(t, d.Exploration != nil, slices.Contains(codes(d), string(route.Explored)))
 		require.NotContains(t, d.Fallbacks, d.Target)
 		require.Len(t, d.Fallbacks, 2)
 		if d.Exploration != nil {
@@ -89,15 +90,6 @@ func TestAnExplorationSaysThatItIsOne(t *testing.T) {
 			require.Contains(t, route.Explain(d), "chosen by lot")
 		}
 	}
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // TestNeverExplored are the cases in which nothing is tried out, with a policy that tries out half of everything.

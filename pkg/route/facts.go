@@ -124,7 +124,7 @@ func poolFacts(in *Input, f *policy.Facts, i int) {
 		}
 	}
 	if f.WantsPool(i, policy.PoolQueueWaitMs) {
-		f.SetPool(i, policy.PoolQueueWaitMs, number(queueWait(in, p)))
+		f.SetPool(i, policy.PoolQueueWaitMs, computed(queueWait(in, p)))
 	}
 	if !f.WantsPool(i, policy.PoolSlots) && !f.WantsPool(i, policy.PoolLoad) {
 		return
@@ -143,6 +143,14 @@ func poolFacts(in *Input, f *policy.Facts, i int) {
 // number is a fact of a signal that is fresh; of one that is stale or absent it is missing.
 func number(v signal.Value) policy.Fact {
 	if n, ok := v.Get(); ok {
+		return policy.NumberFact(n)
+	}
+	return policy.Fact{}
+}
+
+// computed is a fact of a number that was computed.
+func computed(x signal.Number) policy.Fact {
+	if n, ok := x.Get(); ok {
 		return policy.NumberFact(n)
 	}
 	return policy.Fact{}

@@ -20,6 +20,7 @@ func freshEnough(s *scene, c *candidate) *event.Filtered {
 	}
 	lag := s.signal(c, lagMs)
 	switch s.in.Task.Consistency {
+	case query.Eventual:
 	case query.Strong:
 		return removed(ReplicaNotCurrent)
 	case query.ReadYourWrites:

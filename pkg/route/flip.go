@@ -2,7 +2,6 @@ package route
 
 import (
 	"math"
-	"time"
 
 	"github.com/pointsman/pointsman/pkg/estimate"
 	"github.com/pointsman/pointsman/pkg/event"
@@ -49,7 +48,7 @@ func (s *scene) lose(winner, c *candidate) {
 	case byHint:
 		c.loss.Flip = c.flipTo(event.Flip{What: FlipHint})
 	case byCost:
-		c.loss.Gap = signal.Of(digits(l.cost-w.cost), "", "", time.Time{})
+		c.loss.Gap = signal.Num(digits(l.cost - w.cost))
 		c.loss.Flip = s.flipCost(winner, c)
 	case byLoad:
 		c.loss.Gap = value(l.load - w.load)
@@ -123,7 +122,7 @@ func (s *scene) flipCompletion(winner, c *candidate) *event.Flip {
 // flipCost is the price at which the candidate costs about what the winner does.
 func (s *scene) flipCost(winner, c *candidate) *event.Flip {
 	price := s.costs.edge(winner.bands[byCost]) / c.parts.cost * c.pool.CostPerSecond
-	return c.flipTo(event.Flip{What: FlipCost, To: signal.Of(downwards(price), "", "", time.Time{})})
+	return c.flipTo(event.Flip{What: FlipCost, To: signal.Num(downwards(price))})
 }
 
 // flipLoad is how many queries may be there, running or waiting, for it to be no more loaded than the winner.

@@ -43,12 +43,11 @@ func (m *monday) input(q asked) route.Input {
 	at := now.Add(-5 * time.Millisecond)
 	dialect, err := fingerprint.ParseDialect("auto")
 	require.NoError(m.t, err)
-	print := fingerprint.Of(q.sql, dialect)
 	in := route.Input{
 		Task: query.Task{
 			ID: fmt.Sprintf("monday-%d", m.n), SQL: q.sql, Tenant: "acme", User: "ann", Tags: q.tags, SubmittedAt: &at,
 		},
-		Attempt: 1, Fingerprint: print.String(), Shape: shape.Of(q.sql, dialect),
+		Attempt: 1, Fingerprint: fingerprint.Of(q.sql, dialect).String(), Shape: shape.Of(q.sql, dialect),
 		Estimates: map[string]signal.Value{route.ScanBytes: signal.Of(q.gigabytes*1e9, signal.Bytes, "iceberg", now)},
 		History:   profile.Lookup{Asked: true}, Signals: signal.Snapshot{}, Policy: m.policy, Now: now, Seed: uint64(m.n),
 	}

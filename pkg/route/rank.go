@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/signal"
@@ -21,7 +20,7 @@ type factor struct {
 }
 
 type banded struct {
-	value signal.Value
+	value signal.Number
 	band  int
 }
 
@@ -73,7 +72,10 @@ func (s *scene) rank(cands []*candidate) {
 		}
 	}
 	slices.SortFunc(cands, func(a, b *candidate) int {
-		return cmp.Or(slices.Compare(a.bands[:], b.bands[:]), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Resource, b.Resource))
+		if order := slices.Compare(a.bands[:], b.bands[:]); order != 0 {
+			return order
+		}
+		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Resource, b.Resource))
 	})
 	for i, c := range cands {
 		c.Rank = i + 1
@@ -133,9 +135,9 @@ func hintBands(s *scene, cands []*candidate, out []banded) bool {
 	}
 	for i, c := range cands {
 		asked := c.Cluster == hint || c.Engine == hint
-		out[i].value = signal.OfFlag(asked, "", time.Time{})
+		out[i] = banded{value: signal.Num(1)}
 		if !asked {
-			out[i].band = 1
+			out[i] = banded{signal.Num(0), 1}
 		}
 	}
 	return true

@@ -119,8 +119,9 @@ func newScene(in *Input) *scene {
 const usualFacts = 8
 
 func (s *scene) add(p *policy.Pool, at int) {
-	s.cands = append(s.cands, candidate{pool: p, rec: &noRecord})
+	s.cands = s.cands[:len(s.cands)+1] // there is room for all; a candidate is large
 	c := &s.cands[len(s.cands)-1]
+	c.pool, c.rec = p, &noRecord
 	c.Target = event.Target{Engine: p.Kind, Cluster: p.Name, Queue: p.Queue, Resource: p.Resource}
 	if s.records != nil {
 		c.rec = &s.records[at]

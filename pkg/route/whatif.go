@@ -13,12 +13,12 @@ import (
 // WithFlip is the input after one change that a decision says would have mattered to a candidate. The input itself, and what it
 // refers to, stay as they are.
 func WithFlip(in Input, c *event.Candidate, f event.Flip) Input {
-	to, _ := f.To.Last()
+	to, _ := f.To.Get()
 	switch f.What {
 	case FlipQueue:
 		in = withSignal(in, c.Target, signal.EstWaitMs, to)
 	case FlipRun:
-		exec, _ := c.Estimate.ExecMs.Last()
+		exec, _ := c.Estimate.ExecMs.Get()
 		slow := in.Signals.Get(c.Cluster, signal.SlowDown, in.Now, in.Policy.Defaults.SignalMaxAge).Or(1)
 		in = withSignal(in, c.Target, signal.SlowDown, slow*to/exec)
 	case FlipSLA:

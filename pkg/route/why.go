@@ -132,7 +132,7 @@ func factorReason(code Code, c *comparison) event.Reason {
 	case ShorterCompletion:
 		return NewReason(code, "totalMs", msOf(c.w.TotalMs), "other", c.other, "otherTotalMs", msOf(c.l.TotalMs))
 	case LowerCost:
-		return NewReason(code, "cost", numberOf(c.w.Cost), "other", c.other, "otherCost", numberOf(c.l.Cost))
+		return NewReason(code, "cost", c.w.Cost.String(), "other", c.other, "otherCost", c.l.Cost.String())
 	case EngineHintFollowed:
 		return NewReason(code, "hint", c.hint)
 	default:
@@ -142,28 +142,20 @@ func factorReason(code Code, c *comparison) event.Reason {
 
 func percent(p float64) string { return strconv.FormatFloat(math.Round(p*1000)/10, 'f', -1, 64) }
 
-func percentOf(v signal.Value) string {
-	p, ok := v.Last()
+func percentOf(v signal.Number) string {
+	p, ok := v.Get()
 	if !ok {
 		return "an unknown number of"
 	}
 	return percent(p)
 }
 
-func msOf(v signal.Value) string {
-	n, ok := v.Last()
+func msOf(v signal.Number) string {
+	n, ok := v.Get()
 	if !ok {
 		return "an unknown number of"
 	}
 	return ms(n)
-}
-
-func numberOf(v signal.Value) string {
-	n, ok := v.Last()
-	if !ok {
-		return "unknown"
-	}
-	return strconv.FormatFloat(n, 'f', -1, 64)
 }
 
 // unknown names what could not be known when it was decided.

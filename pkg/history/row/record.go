@@ -196,7 +196,7 @@ func (c *check) clamp(column string, t time.Time, tol Tolerance) time.Time {
 }
 
 // known is a number that is there and fresh, else nil.
-func known(v signal.Value) *float64 {
+func known[V interface{ Get() (float64, bool) }](v V) *float64 {
 	if n, ok := v.Get(); ok {
 		return &n
 	}

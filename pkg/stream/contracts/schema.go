@@ -158,6 +158,8 @@ func (g generator) value(t reflect.Type) (*node, error) {
 		return &node{Description: "A number, a string, a boolean, or a list of them."}, nil
 	case t == reflect.TypeFor[signal.Seen]():
 		return g.value(reflect.TypeFor[signal.Snapshot]())
+	case t == reflect.TypeFor[signal.Number]():
+		return &node{Type: []string{"number", "null"}, Description: "null is unknown, which is not zero."}, nil
 	case t == reflect.TypeFor[signal.Value]():
 		g.defs["Value"] = g.signalValue()
 		return &node{Ref: "#/$defs/Value"}, nil
