@@ -10,6 +10,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // Extra holds the fields of a JSON object that this version has no name for.
@@ -117,8 +118,9 @@ func valueEnd(text []byte, i int) int {
 	}
 }
 
+// memberName is a key as encoding/json reads it: bytes that are no UTF-8 would be written otherwise the first time than ever after.
 func memberName(key []byte) string {
-	if bytes.IndexByte(key, '\\') < 0 {
+	if bytes.IndexByte(key, '\\') < 0 && utf8.Valid(key) {
 		return string(key)
 	}
 	var name string

@@ -192,3 +192,16 @@ func TestDigest(t *testing.T) {
 	b.SQL = "SELECT 2"
 	require.NotEqual(t, a.Digest(), b.Digest())
 }
+
+// TestNamesThatAreNoUTF8: what is read is written the same ever after, whatever a producer calls its fields.
+func TestNamesThatAreNoUTF8(t *testing.T) {
+	var first, second query.Task
+	require.NoError(t, first.UnmarshalJSON([]byte("{\"sql\":\"SELECT 1\",\"a\xff\xfe\":1}")))
+	once, err := first.MarshalJSON()
+	require.NoError(t, err)
+	require.NoError(t, second.UnmarshalJSON(once))
+	again, err := second.MarshalJSON()
+	require.NoError(t, err)
+	require.Equal(t, string(once), string(again))
+	require.Equal(t, first.Digest(), second.Digest())
+}
