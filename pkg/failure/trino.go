@@ -203,7 +203,9 @@ var trino = map[string]entry{
 	"http_404": {name: "Not Found", class: ClusterDown, hint: "The server does not know the query any more, since it was started anew, or is no Trino coordinator."},
 	"http_410": {name: "Gone", class: ClusterDown, hint: "The server does not know the query any more."},
 	"http_429": {name: "Too Many Requests", class: ClusterDown, network: true},
-	"http_500": {name: "Internal Server Error", class: Internal},
+	"http_500": {name: "Internal Server Error", class: Internal, when: []meaning{
+		{"trino server is still initializing", ClusterDown, "The server is still starting. Nothing has to be changed in the query."},
+	}},
 	"http_502": {name: "Bad Gateway", class: ClusterDown, network: true},
 	"http_503": {name: "Service Unavailable", class: ClusterDown, network: true},
 	"http_504": {name: "Gateway Timeout", class: ClusterDown, network: true},

@@ -35,6 +35,8 @@ func TestClassifyTrino(t *testing.T) {
 		{"a proxy without a server, before the start", "http_502", "", "", failure.NotSent, failure.ClusterDown},
 		{"a proxy without a server, afterwards", "http_502", "", "", failure.SentUnknown, failure.SubmitUnknown},
 		{"too many requests never frees a started write for another run", "http_429", "", "", failure.SentUnknown, failure.SubmitUnknown},
+		{"a server that has no access control yet", "http_500", "", "HTTP status 500: io.trino.spi.TrinoException: Trino server is still initializing", failure.NotSent, failure.ClusterDown},
+		{"any other fault of the server", "http_500", "", "HTTP status 500: NullPointerException", failure.NotSent, failure.Internal},
 		{"a wrong password", "http_401", "", "", failure.NotSent, failure.Permission},
 		{"a server that was started anew", "http_404", "", "", failure.Answered, failure.ClusterDown},
 	} {

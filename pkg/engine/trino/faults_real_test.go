@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -273,7 +274,23 @@ func restart(t *testing.T, server *real.Server) {
 		ended <- err
 	}()
 	await(t, e, "restarted/1", engine.RunActive)
-	server.Restart()
+	server.End(syscall.SIGTERM)
+	server.Again()
+	// Until it has started it says no in several ways, and each of them is for the router to go elsewhere.
+	seen := map[string]int{}
+	for began := time.Now(); ; {
+		require.Less(t, time.Since(began), 2*time.Minute)
+		_, err := read(t.Context(), e, engine.Query{ID: fmt.Sprintf("starting-%d/1", len(seen)), SQL: "SELECT count(*) FROM region"})
+		if err == nil {
+			break
+		}
+		got, class := classified(t, err)
+		require.Equal(t, failure.ClusterDown, class, "%v", err)
+		seen[got.Code+" "+got.Name+" "+got.Error()]++
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Logf("what it said until it had started: %v", seen)
+	server.AwaitReady()
 	got, class := classified(t, <-ended)
 	require.Contains(t, []failure.Class{failure.SubmitUnknown, failure.ClusterDown}, class, "%v, code %q", got, got.Code)
 	run, err := e.Find(t.Context(), "restarted/1")

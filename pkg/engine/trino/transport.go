@@ -118,7 +118,8 @@ func said(resp *http.Response) string {
 		return ""
 	}
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
-	return strings.TrimSpace(string(text))
+	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n") // a stack follows
+	return line
 }
 
 // decode reads one JSON value. Numbers keep their digits.
