@@ -141,15 +141,49 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+func tenantsOf(p *policy.Policy) []*policy.Policy {
+	var out []*policy.Policy
+	for _, name := range p.Tenants() {
+		out = append(out, p.For(name))
+	}
+	return out
+}
+
 func FuzzLoad(f *testing.F) {
 	text, err := os.ReadFile("testdata/routing-policy.yaml")
 	require.NoError(f, err)
 	f.Add(string(text))
 	f.Add("engines: {a: {kind: x}}\nrules: [{name: d, route: auto}]")
+	for _, file := range []string{"testdata/full.yaml", "testdata/routing-policy.test.yaml"} {
+		f.Add(string(read(f, file)))
+	}
+	for _, seed := range []string{
+		"engines: &a {a: &b {kind: x, <<: *b}}\nrules: *a", "rules: [*x]", "engines: {a: {kind: x}}\nrules: [{name: r, when: {expr: '1 == 1'}, route: a}, {name: d, tags: [a], route: a}]",
+		"? {a: b}\n: c", "!!map {}", "a: !x y", "rules:\n- name: r\n  when: {not: {not: {any_of: []}}}", "latches: {l: {watch: a_load, enter_gte: $x, leave_lt: .inf}}\nengines: {a: {}}",
+		"thresholds: {t: {value: 1e999, min: -0, max: .nan}}", "tenants: {t: {rules: [{name: x, tags: [y]}]}}", "\xef\xbb\xbfengines:", "engines: {a: {slots: 0x10, wake_ms: 1_000}}",
+	} {
+		f.Add(seed)
+	}
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := policy.Load("p.yaml", []byte(text))
 		if (p == nil) == (err == nil) {
 			t.Fatalf("a policy or faults, never both or neither: %v %v", p, err)
+		}
+		if p == nil {
+			return
+		}
+		// What loads can be used: matched, traced, told, for every tenant.
+		for _, view := range append([]*policy.Policy{p}, tenantsOf(p)...) {
+			m := view.Match(view.NewFacts())
+			decided := 0
+			for _, r := range view.Trace(view.NewFacts()) {
+				if _ = r.String(); r.Result == policy.RuleDecided {
+					decided++
+				}
+			}
+			if m.Rule == nil || decided != 1 || view.Describe() == "" {
+				t.Fatalf("a policy always decides: %+v, %d", m, decided)
+			}
 		}
 	})
 }

@@ -40,17 +40,23 @@ func ParseSize(s string) (int64, error) {
 	return int64(math.Round(number * factor)), nil
 }
 
-// formatSize writes a number of bytes as a policy would.
+// formatSize writes a number of bytes as a policy would where that is short, and else roughly and exactly.
 func formatSize(n float64) string {
-	for _, u := range []struct {
-		name   string
-		factor float64
-	}{{"PB", 1e15}, {"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}} {
-		if math.Abs(n) >= u.factor && math.Round(n*1000/u.factor) == n*1000/u.factor {
+	for i, u := range sizeWords {
+		if math.Abs(n) < u.factor {
+			continue
+		}
+		if math.Round(n*100/u.factor) == n*100/u.factor || i == len(sizeWords)-1 {
 			return formatNumber(n/u.factor) + " " + u.name
 		}
+		return fmt.Sprintf("%.3g %s (%s B)", n/u.factor, u.name, formatNumber(n))
 	}
 	return formatNumber(n) + " B"
 }
+
+var sizeWords = []struct {
+	name   string
+	factor float64
+}{{"PB", 1e15}, {"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}}
 
 func formatNumber(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
