@@ -33,7 +33,7 @@ type Result struct {
 	Columns []Column `json:"columns,omitempty"`
 	Rows    int64    `json:"rows"`
 	Bytes   int64    `json:"bytes"`
-	// Format is "json" for inline rows, "ndjson" for a file.
+	// Format is "json" for inline rows; "ndjson", "csv" or "arrow" for a file.
 	Format string `json:"format"`
 	// Inline holds the rows as arrays, for small results. 64-bit integers and decimals are strings, so that no reader
 	// rounds them.

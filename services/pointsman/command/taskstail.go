@@ -107,7 +107,10 @@ func (t tasksTailCmd) event(s *streams, name string, data []byte) error {
 		if err := json.Unmarshal(data, &d); err != nil {
 			return fmt.Errorf("reading a decision: %w", err)
 		}
-		at, text = d.DecidedAt, fmt.Sprintf("%s attempt %d to %s by rule %s", d.Kind, d.Attempt, dash(d.Cluster), dash(d.Rule))
+		at, text = d.DecidedAt, "the wish to cancel is passed on"
+		if d.Kind != event.PassCancel {
+			text = fmt.Sprintf("%s attempt %d to %s by rule %s", d.Kind, d.Attempt, dash(d.Cluster), dash(d.Rule))
+		}
 	case "attempt":
 		var a event.Attempt
 		if err := json.Unmarshal(data, &a); err != nil {
