@@ -15,7 +15,7 @@ const (
 	// refusedKept is how many refusals of one session are remembered. One that is forgotten and read again is looked at anew,
 	// and the executor holds to the first decision.
 	refusedKept = 1024
-	pruneFirst  = 256
+	pruneFirst  = 32
 )
 
 // state is where a Task stands in its session's account.

@@ -69,7 +69,7 @@ type Query struct {
 	// Deadline of the Task: nothing of it starts later.
 	Deadline time.Time
 	// Text tells a query from every other, Group is what queries over the same tables share; see Digest.
-	Text, Group string
+	Text, Group Hash
 	// Bytes is the estimate of what it scans, nil when there is none.
 	Bytes *int64
 	// WallMs is how long it is expected to run, 0 when nothing but a guess says so.

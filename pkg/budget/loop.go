@@ -2,13 +2,15 @@ package budget
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
+	"encoding/binary"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // recentKept is how many of a session's latest queries are remembered to find loops.
-const recentKept = 256
+const recentKept = 200
 
 // growth is by how much a query has to scan more than the one before it to count as grown: a table that somebody writes to
 // meanwhile grows as well, and is no loop.
@@ -16,13 +18,29 @@ const growth = 1.05
 
 // recent is an admitted query as the search for loops remembers it.
 type recent struct {
-	Text  string `json:"text,omitempty"`
-	Group string `json:"group,omitempty"`
+	Text  Hash   `json:"text,omitempty"`
+	Group Hash   `json:"group,omitempty"`
 	Bytes *int64 `json:"bytes,omitempty"`
 }
 
+// Hash stands for a text; 0 for none. An account remembers hundreds of them, so they are small. In JSON it is hexadecimal.
+type Hash uint64
+
+// MarshalText writes sixteen hexadecimal digits.
+func (h Hash) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%016x", uint64(h)), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (h *Hash) UnmarshalText(b []byte) error {
+	n, err := strconv.ParseUint(string(b), 16, 64)
+	if err != nil {
+		return fmt.Errorf("reading a hash: %w", err)
+	}
+	*h = Hash(n)
+	return nil
+}
+
 // Digest makes the Text or Group of a Query of its parts. White space in them does not count.
-func Digest(parts ...string) string {
+func Digest(parts ...string) Hash {
 	h := sha256.New()
 	for _, p := range parts {
 		for word := range strings.FieldsSeq(p) {
@@ -31,7 +49,7 @@ func Digest(parts ...string) string {
 		}
 		h.Write([]byte{0})
 	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
+	return Hash(binary.BigEndian.Uint64(h.Sum(nil)))
 }
 
 // remember appends a query and forgets what is too long ago.
@@ -43,8 +61,8 @@ func remember(list []recent, q recent) []recent {
 	return list
 }
 
-func repeats(list []recent, text string) (n int64) {
-	if text == "" {
+func repeats(list []recent, text Hash) (n int64) {
+	if text == 0 {
 		return 0
 	}
 	for _, r := range list {
@@ -57,8 +75,8 @@ func repeats(list []recent, text string) (n int64) {
 
 // growing is the length of the run that a query of that many bytes ends. A query whose size is not known ends a run: it may be
 // what broke the loop.
-func growing(list []recent, group string, bytes *int64) int64 {
-	if group == "" || bytes == nil {
+func growing(list []recent, group Hash, bytes *int64) int64 {
+	if group == 0 || bytes == nil {
 		return 0
 	}
 	n, after := int64(1), float64(*bytes)

@@ -36,8 +36,8 @@ type reserve struct {
 	SessionKey
 	Bytes  *int64 `json:"bytes,omitempty"`
 	WallMs int64  `json:"wallMs,omitempty"`
-	Text   string `json:"text,omitempty"`
-	Group  string `json:"group,omitempty"`
+	Text   Hash   `json:"text,omitempty"`
+	Group  Hash   `json:"group,omitempty"`
 	// Before is what the session had used when the Task was admitted: a repeat is decided by it, and so in the same way.
 	Before Usage `json:"before"`
 }

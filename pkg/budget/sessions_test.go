@@ -60,7 +60,7 @@ func (b *book) usage(session string) budget.Usage {
 
 func ask(id, session string, bytes int64) budget.Query {
 	return budget.Query{
-		Key: budget.SessionKey{Tenant: "t", Session: session}, TaskID: id, Deadline: now.Add(10 * time.Minute), Bytes: &bytes, Text: id, Group: "g",
+		Key: budget.SessionKey{Tenant: "t", Session: session}, TaskID: id, Deadline: now.Add(10 * time.Minute), Bytes: &bytes, Text: budget.Digest(id), Group: 1,
 	}
 }
 
@@ -226,7 +226,7 @@ func TestLoops(t *testing.T) {
 	b := newBook(t)
 	grow := func(id, text string, bytes int64) budget.Account {
 		q := ask(id, "s", bytes)
-		q.Text = text
+		q.Text = budget.Digest(text)
 		batch := b.Batch(b.now, []budget.Query{q}, nil)
 		a := batch.Account(q)
 		batch.Admit(q)

@@ -86,7 +86,7 @@ func newWorld(r rules, pick func(int, string) int) *world {
 		bytes := int64(5 + 5*(i%3))
 		w.tasks = append(w.tasks, budget.Query{
 			Key: budget.SessionKey{Tenant: "t", Session: fmt.Sprint("s", i%2)}, TaskID: fmt.Sprint("q", i),
-			Deadline: w.time(40 * tick), Text: fmt.Sprint(i), Group: "g", Bytes: &bytes,
+			Deadline: w.time(40 * tick), Text: budget.Digest(fmt.Sprint(i)), Group: 1, Bytes: &bytes,
 		})
 	}
 	return w

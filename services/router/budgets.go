@@ -338,7 +338,7 @@ func (k *bookkeeper) decide(b *budget.Batch, q queued, s subject, history profil
 // asking is the Task as its session's account needs to know it.
 func asking(in *route.Input) budget.Query {
 	key, _ := budget.KeyOf(in.Task)
-	q := budget.Query{Key: key, TaskID: in.Task.ID, Text: budget.Digest(in.Fingerprint, in.Task.SQL), Group: in.Fingerprint}
+	q := budget.Query{Key: key, TaskID: in.Task.ID, Text: budget.Digest(in.Fingerprint, in.Task.SQL), Group: budget.Digest(in.Fingerprint)}
 	if len(in.Shape.Tables) > 0 {
 		names := make([]string, len(in.Shape.Tables))
 		for i, t := range in.Shape.Tables {

@@ -34,9 +34,9 @@ type GroupConfig struct {
 	SessionTimeout time.Duration     `yaml:"sessionTimeout" doc:"Silence after which the group gives this router's partitions to another."`
 }
 
-// HTTPConfig is the listener of POST /v1/explain.
+// HTTPConfig is the listener of POST /v1/explain and GET /v1/budgets.
 type HTTPConfig struct {
-	Addr string `yaml:"addr" doc:"Address that serves POST /v1/explain to intake and operators; empty serves none."`
+	Addr string `yaml:"addr" doc:"Address that serves POST /v1/explain and GET /v1/budgets to intake and operators; empty serves none."`
 }
 
 // PolicyConfig says where the policy is.
@@ -90,7 +90,7 @@ func Default() Config {
 		Policy: PolicyConfig{Reload: 2 * time.Second}, Catalog: CatalogConfig{Schema: "tpch", MaxAge: time.Minute},
 		History:  history.DefaultConfig(),
 		Profiles: ProfilesConfig{CacheSize: 10_000, CacheTTL: 2 * time.Second, LookupDeadline: 150 * time.Millisecond},
-		Budgets:  BudgetsConfig{Window: time.Hour, MaxSessions: 20_000},
+		Budgets:  BudgetsConfig{Window: time.Hour, MaxSessions: 10_000},
 		Limits: LimitsConfig{
 			MaxSQL: config.ByteSize(query.DefaultLimits.MaxSQLBytes), MaxSLA: query.DefaultLimits.MaxSLA, MaxTimeout: query.DefaultLimits.MaxTimeout,
 		},
