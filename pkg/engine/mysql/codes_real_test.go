@@ -156,8 +156,13 @@ func TestMariaDBCodes(t *testing.T) {
 			require.NoError(t, server.Open().QueryRow("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'").Scan(&n))
 			return n == 1
 		}, 5*time.Second, 50*time.Millisecond)
-		go func() { _, _ = other.ExecContext(context.Background(), "UPDATE race SET n = 2 WHERE id = 1") }()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = other.ExecContext(context.Background(), "UPDATE race SET n = 2 WHERE id = 1")
+		}()
 		code, class, _ := classOf(t, <-ended)
+		<-done
 		require.Equal(t, "1213", code)
 		require.Equal(t, failure.Resources, class)
 	})

@@ -169,8 +169,13 @@ func TestCodes(t *testing.T) {
 			require.NoError(t, other.QueryRow(t.Context(), "SELECT count(*) FROM pg_locks WHERE NOT granted").Scan(&n))
 			return n == 1
 		}, 5*time.Second, 20*time.Millisecond)
-		go func() { _, _ = conn.Exec(context.Background(), "LOCK TABLE child") }()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = conn.Exec(context.Background(), "LOCK TABLE child")
+		}()
 		code, class, _ := classOf(t, <-ended)
+		<-done
 		require.Equal(t, "40P01", code)
 		require.Equal(t, failure.Resources, class)
 	})
