@@ -150,6 +150,9 @@ func fill(v reflect.Value, depth int) {
 	case valueType:
 		v.Set(reflect.ValueOf(signal.Of(1, signal.Count, "test", time.Unix(1, 0))))
 		return
+	case reflect.TypeFor[signal.Number]():
+		v.Set(reflect.ValueOf(signal.Num(1)))
+		return
 	case timeType:
 		v.Set(reflect.ValueOf(time.Unix(1, 0).UTC()))
 		return
