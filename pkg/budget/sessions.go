@@ -58,7 +58,7 @@ func (s *Sessions) Apply(r ledger.Record, m ledger.Mark, here ledger.Anchor) led
 		return s.settle(r.TaskID, p, m.At)
 	case KindBalance:
 		p, ok := read[account](r)
-		if !ok || p.Session == "" {
+		if !ok || p.Session == "" || slices.Contains(p.Entries, nil) {
 			return ledger.Refuse(ledger.ReasonMalformed)
 		}
 		p.fill(p.Entries)

@@ -210,6 +210,7 @@ func TestVerdictsOfBudgetRecords(t *testing.T) {
 	require.Equal(t, ledger.ReasonMalformed, bad(budget.KindRefuse, `[]`))
 	require.Equal(t, ledger.ReasonMalformed, bad(budget.KindSettle, `"x"`))
 	require.Equal(t, ledger.ReasonMalformed, bad(budget.KindBalance, `{}`))
+	require.Equal(t, ledger.ReasonMalformed, bad(budget.KindBalance, `{"tenant":"t","session":"s","entries":[null]}`))
 	require.Equal(t, ledger.ReasonUnknownKind, bad("later", `{}`))
 	require.Equal(t, budget.ReasonSessionOver, bad(budget.KindSettle, `{"tenant":"t","session":"s"}`))
 	b.admit(ask("a", "s", 1))
@@ -245,4 +246,37 @@ func TestLoops(t *testing.T) {
 	require.Equal(t, budget.Digest("f", "SELECT 1\n  FROM t"), budget.Digest("f", "SELECT 1 FROM t"))
 	require.NotEqual(t, budget.Digest("f", "SELECT 1"), budget.Digest("f", "SELECT 2"))
 	require.NotEqual(t, budget.Digest("a b"), budget.Digest("a", "b"))
+}
+
+// Whatever is in the log, a fold survives it, and one from its checkpoint agrees with it.
+func FuzzSessions(f *testing.F) {
+	f.Add("reserve", "q", `{"tenant":"t","session":"s","bytes":7,"text":"00000000000000ff","before":{"queries":1}}`, int64(5))
+	f.Add("settle", "q", `{"tenant":"t","session":"s","bytes":-9223372036854775808,"wallMs":1}`, int64(0))
+	f.Add("refuse", "q", `{"tenant":"t","session":"s","rejection":{"code":"x","left":{"bytes":{"state":"known"}}}}`, int64(1))
+	f.Add("balance", "", `{"tenant":"t","session":"s","usage":{"queries":9},"entries":[{"task":"q","state":"open","n":3}],"recent":[{}]}`, int64(1))
+	f.Add("close", "", `{"tenant":"t","session":"s"}`, int64(7200))
+	f.Fuzz(func(t *testing.T, kind, task, payload string, seconds int64) {
+		b := newBook(t)
+		b.admit(ask("q", "s", 1))
+		b.now = b.now.Add(time.Duration(seconds%(1<<20)) * time.Second)
+		if kind == string(ledger.KindLease) {
+			return
+		}
+		b.apply(ledger.Record{Kind: ledger.Kind(kind), Key: "s", TaskID: task, Deadline: b.now, Payload: []byte(payload)})
+		b.admit(ask("later", "s", 1))
+		before := b.now.Add(-time.Hour)
+		b.fold.Forget(before)
+		want, err := b.Snapshot()
+		require.NoError(t, err)
+		from := b.fold.Checkpoint()
+		s := budget.NewSessions(time.Hour)
+		again := ledger.NewFold(from, ledger.WithState(s))
+		for i := from.Offset; i < int64(len(b.log)); i++ {
+			again.Apply(i, b.log[i].at, b.log[i].r)
+		}
+		again.Forget(before)
+		got, err := s.Snapshot()
+		require.NoError(t, err)
+		require.JSONEq(t, string(want), string(got))
+	})
 }
