@@ -44,6 +44,8 @@ type Encoder struct {
 	kinds []kind
 	row   bytes.Buffer
 	enc   *json.Encoder
+	// digits is room for a number.
+	digits [24]byte
 }
 
 // NewEncoder makes an encoder for rows with these columns.
@@ -87,22 +89,22 @@ func (e *Encoder) value(c kind, v any) error {
 	case bool:
 		e.row.WriteString(strconv.FormatBool(x))
 	case int64:
-		e.number(c, strconv.FormatInt(x, 10))
+		e.number(c, strconv.AppendInt(e.digits[:0], x, 10))
 	case uint64:
-		e.number(c, strconv.FormatUint(x, 10))
+		e.number(c, strconv.AppendUint(e.digits[:0], x, 10))
 	case exact: // read from JSON, where it was a number
 		e.row.WriteString(string(x))
 	case json.Number:
-		return e.plain(x.String())
+		return e.text(x.String())
 	case float64:
 		if text, odd := oddFloat(x); odd {
-			return e.plain(text)
+			return e.text(text)
 		}
 		return e.plain(x)
 	case string:
-		return e.plain(x)
+		return e.text(x)
 	case time.Time:
-		return e.plain(timeText(c, x))
+		return e.text(timeText(c, x))
 	case []any:
 		e.row.WriteByte('[')
 		for i, el := range x {
@@ -133,7 +135,7 @@ func (e *Encoder) object(c kind, m map[string]any) error {
 		if i > 0 {
 			e.row.WriteByte(',')
 		}
-		if err := e.plain(name); err != nil {
+		if err := e.text(name); err != nil {
 			return err
 		}
 		e.row.WriteByte(':')
@@ -145,14 +147,27 @@ func (e *Encoder) object(c kind, m map[string]any) error {
 	return nil
 }
 
-func (e *Encoder) number(c kind, digits string) {
+func (e *Encoder) number(c kind, digits []byte) {
 	if c.narrow {
-		e.row.WriteString(digits)
+		e.row.Write(digits)
 		return
 	}
 	e.row.WriteByte('"')
-	e.row.WriteString(digits)
+	e.row.Write(digits)
 	e.row.WriteByte('"')
+}
+
+// text writes a text. Most have nothing to be escaped, and are written as they are.
+func (e *Encoder) text(s string) error {
+	for i := range len(s) {
+		if b := s[i]; b < ' ' || b == '"' || b == '\\' || b >= 0x7f {
+			return e.plain(s)
+		}
+	}
+	e.row.WriteByte('"')
+	e.row.WriteString(s)
+	e.row.WriteByte('"')
+	return nil
 }
 
 // plain writes what encoding/json writes.

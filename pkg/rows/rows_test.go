@@ -220,6 +220,11 @@ func TestTextPasses(t *testing.T) {
 		var again []any
 		require.NoError(t, rows.Read(bytes.NewReader(write(t, rows.NDJSON, columns, []any{text})), false, func(row []any) error { again = row; return nil }))
 		require.Equal(t, []any{text}, again)
+		var want bytes.Buffer
+		enc := json.NewEncoder(&want)
+		enc.SetEscapeHTML(false)
+		require.NoError(t, enc.Encode([]any{text}))
+		require.Equal(t, want.String(), string(write(t, rows.NDJSON, columns, []any{text})), "as encoding/json writes it")
 		require.Equal(t, [][]string{{"utf8", text}}, arrowText(t, write(t, rows.Arrow, columns, []any{text})))
 		field := strings.TrimSuffix(strings.TrimPrefix(string(write(t, rows.CSV, columns, []any{text})), "s\r\n"), "\r\n")
 		require.NotEmpty(t, field)
