@@ -202,5 +202,5 @@ func spares(c Config) int {
 	if c.Queries == 0 {
 		return -1
 	}
-	return min(c.Queries, 2)
+	return min(c.Queries, 4)
 }
