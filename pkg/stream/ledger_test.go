@@ -392,3 +392,46 @@ func TestLedgerLimits(t *testing.T) {
 	_, err = l.End(t.Context(), ledger.Record{Key: "x/1", TaskID: "x"})
 	require.Error(t, err, "no deadline")
 }
+
+// counting is a state that counts the records of its kind.
+type counting struct{ seen []string }
+
+func (c *counting) Apply(r ledger.Record, _ ledger.Mark, _ ledger.Anchor) ledger.Verdict {
+	if r.Key == "bad" {
+		return ledger.Refuse("bad")
+	}
+	c.seen = append(c.seen, r.Key)
+	return ledger.Accept()
+}
+func (c *counting) Forget(time.Time) int          { return 0 }
+func (c *counting) Oldest() (ledger.Anchor, bool) { return ledger.Anchor{}, false }
+
+// Several records go out together and come back in their order, each with its own verdict; behind a newer lease none counts.
+func TestLedgerWritesTogether(t *testing.T) {
+	b := streamtest.Start(t)
+	ledgerTopic(t, b)
+	state := &counting{}
+	lc := stream.DefaultLedgerConfig(1, "A")
+	lc.State = state
+	l, err := stream.OpenLedger(t.Context(), b.Config, b.Deps, lc)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close(context.Background()) })
+	all := []ledger.Record{{Kind: "count", Key: "one"}, {Kind: "count", Key: "bad"}, {Kind: "count", Key: "two"}}
+	entries, err := l.WriteAll(t.Context(), all)
+	require.NoError(t, err)
+	require.Len(t, entries, 3)
+	for i, want := range []bool{true, false, true} {
+		require.Equal(t, want, entries[i].Verdict.Accepted)
+		require.False(t, entries[i].Verdict.Lost())
+		require.Equal(t, entries[0].Offset+int64(i), entries[i].Offset)
+	}
+	none, err := l.WriteAll(t.Context(), nil)
+	require.NoError(t, err)
+	require.Empty(t, none)
+
+	open(t, b, "B")
+	<-l.Lost()
+	_, err = l.WriteAll(t.Context(), all)
+	require.ErrorIs(t, err, stream.ErrLeaseLost)
+	l.View(func(*ledger.Fold) { require.Equal(t, []string{"one", "two"}, state.seen) })
+}
