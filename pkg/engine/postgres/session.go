@@ -101,6 +101,9 @@ func (s *session) prepare(ctx context.Context, q engine.Query) error {
 		if r.Err != nil {
 			return r.Err
 		}
+		if len(r.Rows) != 1 || len(r.Rows[0]) == 0 {
+			return errors.New("the server gave no answer to what a session is set up with")
+		}
 		row := r.Rows[0]
 		if string(row[len(row)-1]) == "t" {
 			s.stoppable.Store(q.ReadOnly)
