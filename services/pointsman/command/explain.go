@@ -33,10 +33,16 @@ type explainCmd struct {
 	CommitTS    *int64 `help:"Commit that a read of one's own writes must see, in the source's own unit." name:"commit-ts"`
 
 	Output string `help:"text or json." default:"text" enum:"text,json" short:"o"`
+
+	Task string `help:"Explain the recorded decisions of this task instead, from --data or --brokers." placeholder:"ID"`
+	placeFlags
 }
 
 // Run asks for the decision and prints it.
 func (c *explainCmd) Run(ctx context.Context, s *streams) error {
+	if c.Task != "" {
+		return c.recorded(ctx, s)
+	}
 	sql := c.SQL
 	if sql == "" || sql == "-" {
 		data, err := io.ReadAll(s.in)

@@ -17,21 +17,26 @@ import (
 	"github.com/pointsman/pointsman/services/pointsman/record"
 )
 
+// placeFlags say where recorded decisions are, and of when.
+type placeFlags struct {
+	Data    string   `help:"Data folder of an embedded broker that is not running (pointsman up --data); it is not changed." placeholder:"DIR" type:"existingdir" xor:"where"`
+	Brokers []string `help:"Addresses to find a running Kafka by; 127.0.0.1:9092 if nothing is given." placeholder:"HOST:PORT" sep:"," xor:"where"`
+	Prefix  string   `help:"Put before every topic name."`
+	From    string   `help:"Decisions from this time on: 2026-11-30T09:00:00Z, 2026-11-30, or 24h for so long ago. Without it from the oldest." placeholder:"TIME"`
+	To      string   `help:"Decisions before this time. Without it all that are there now." placeholder:"TIME"`
+}
+
 // recordFlags say which recorded decisions are meant.
 type recordFlags struct {
-	Data        string   `help:"Data folder of an embedded broker that is not running (pointsman up --data); it is not changed." placeholder:"DIR" type:"existingdir" xor:"where"`
-	Brokers     []string `help:"Addresses to find a running Kafka by; 127.0.0.1:9092 if nothing is given." placeholder:"HOST:PORT" sep:"," xor:"where"`
-	Prefix      string   `help:"Put before every topic name."`
-	From        string   `help:"Decisions from this time on: 2026-11-30T09:00:00Z, 2026-11-30, or 24h for so long ago. Without it from the oldest." placeholder:"TIME"`
-	To          string   `help:"Decisions before this time. Without it all that are there now." placeholder:"TIME"`
+	placeFlags
 	Tenant      []string `help:"Only decisions for these tenants."`
 	Fingerprint []string `help:"Only decisions on queries of these fingerprints."`
 }
 
 // given says that recorded decisions are asked for.
-func (f recordFlags) given() bool { return f.Data != "" || len(f.Brokers) > 0 }
+func (f placeFlags) given() bool { return f.Data != "" || len(f.Brokers) > 0 }
 
-func (f recordFlags) open(ctx context.Context) (*record.Record, error) {
+func (f placeFlags) open(ctx context.Context) (*record.Record, error) {
 	if f.Data == "" {
 		cfg := kafkaFlags{Brokers: f.Brokers, Prefix: f.Prefix}.config()
 		if len(f.Brokers) == 0 {
@@ -50,7 +55,7 @@ func (f recordFlags) open(ctx context.Context) (*record.Record, error) {
 }
 
 // span reads the two times.
-func (f recordFlags) span(now time.Time) (from, to time.Time, err error) {
+func (f placeFlags) span(now time.Time) (from, to time.Time, err error) {
 	if from, err = moment(f.From, now); err != nil {
 		return from, to, &lifecycle.UsageError{Err: fmt.Errorf("--from: %w", err)}
 	}

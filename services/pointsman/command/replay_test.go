@@ -25,6 +25,7 @@ import (
 	"github.com/pointsman/pointsman/pkg/embedded/broker"
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/replay"
+	"github.com/pointsman/pointsman/pkg/route"
 	"github.com/pointsman/pointsman/pkg/signal"
 	"github.com/pointsman/pointsman/pkg/stream"
 	"github.com/pointsman/pointsman/pkg/stream/topicadmin"
@@ -91,7 +92,7 @@ func (r *recorder) decide(n int) int {
 	require.Eventually(t, func() bool {
 		return ends(t, admin, event.TopicDecisions) >= n && ends(t, admin, event.TopicInputs) >= n
 	},
-		50*time.Second, 50*time.Millisecond)
+		3*time.Minute, 50*time.Millisecond)
 	require.Equal(t, ends(t, admin, event.TopicDecisions), ends(t, admin, event.TopicInputs))
 	return ends(t, admin, event.TopicDecisions)
 }
@@ -176,7 +177,20 @@ func TestReplay(t *testing.T) {
 	n := r.decide(recordedTasks)
 	require.GreaterOrEqual(t, n, recordedTasks)
 
-	code, out, stderr := run("replay", "--brokers", r.kafka.Brokers[0], "--tenant", "tenant-that-is-not", "-o", "json")
+	brokers := r.kafka.Brokers[0]
+	code, out, stderr := run("replay", "--brokers", brokers, "-o", "json")
+	require.Zero(t, code, stderr)
+	own := report(t, out)
+	require.Equal(t, n, own.Decisions)
+	require.Equal(t, n, own.Identical)
+	require.Equal(t, n, own.Check.Reproduced)
+	require.Zero(t, own.Changed)
+	require.Equal(t, replay.Gaps{}, own.Gaps)
+	last := own.Last.Format(time.RFC3339Nano)
+	code, out, stderr = run("replay", "--brokers", brokers, "--from", last, "-o", "json")
+	require.Zero(t, code, stderr)
+	require.Equal(t, 1, report(t, out).Identical, "the start is in")
+	code, out, stderr = run("replay", "--brokers", brokers, "--from", "0s", "-o", "json")
 	require.Equal(t, 1, code)
 	require.Contains(t, stderr, "no recorded decision")
 	require.Zero(t, report(t, out).Decisions)
@@ -187,21 +201,15 @@ func TestReplay(t *testing.T) {
 	require.NoError(t, r.broker.Stop(t.Context()))
 	before := files(t, r.dir)
 
-	code, out, stderr = run("replay", "--data", r.dir, "-o", "json")
-	require.Zero(t, code, stderr)
-	rep := report(t, out)
-	require.Equal(t, n, rep.Decisions)
-	require.Equal(t, n, rep.Identical)
-	require.Equal(t, n, rep.Check.Reproduced)
-	require.Zero(t, rep.Changed)
-	require.Equal(t, replay.Gaps{}, rep.Gaps)
-	require.Greater(t, len(rep.Places), 2, "a workload that all goes one way tests nothing: %v", rep.Places)
-
 	same := filepath.Join(t.TempDir(), "same.yaml")
 	require.NoError(t, os.WriteFile(same, policies.Default, 0o600))
-	code, out, _ = run("replay", "--data", r.dir, "--policy", same, "--max-changed", "0")
-	require.Zero(t, code)
-	require.Contains(t, out, "No difference: all 10,000 decisions are the same, byte for byte.")
+	code, out, stderr = run("replay", "--data", r.dir, "--policy", same, "--max-changed", "0", "-o", "json")
+	require.Zero(t, code, stderr)
+	rep := report(t, out)
+	require.Equal(t, n, rep.Identical)
+	require.Equal(t, n, rep.Check.Reproduced)
+	require.Equal(t, replay.Gaps{}, rep.Gaps)
+	require.Greater(t, len(rep.Places), 2, "a workload that all goes one way tests nothing: %v", rep.Places)
 
 	const tenant = "tenant_03"
 	text := strings.Replace(string(policies.Default), "\nrules:\n", "\nrules:\n  - name: moved-tenant\n    when: {tenant: "+tenant+"}\n    route: batch\n    reason: \"a test\"\n\n", 1)
@@ -218,13 +226,29 @@ func TestReplay(t *testing.T) {
 	require.Zero(t, rep.Tenants[1].Changed)
 	require.Contains(t, strings.Join(rep.Samples[0].Why, " "), `Rule "moved-tenant" is new.`)
 
-	code, out, stderr = run("replay", "--data", r.dir, "--policy", changed, "--max-changed", "0.01%")
+	told := rep.Samples[0].TaskID
+
+	code, out, stderr = run("replay", "--data", r.dir, "--policy", changed, "--max-changed", "0.01%", "--output", "markdown", "--tenant", tenant)
 	require.Equal(t, 4, code)
 	require.Contains(t, stderr, "--max-changed allows")
-	require.Contains(t, out, "moved-tenant")
-	code, out, _ = run("replay", "--data", r.dir, "--policy", changed, "--output", "markdown", "--tenant", tenant)
-	require.Zero(t, code)
 	require.Contains(t, out, "| interactive | batch | ")
+
+	code, out, stderr = run("explain", "--data", r.dir, "--task", told)
+	require.Zero(t, code, stderr)
+	require.Contains(t, out, "Task "+told+", attempt 1, goes to interactive")
+	require.Contains(t, out, "default matched", "what became of the rules is told from the recorded input")
+	require.Empty(t, stderr)
+	code, out, _ = run("explain", "--data", r.dir, "--task", told, "-o", "json")
+	require.Zero(t, code)
+	var e route.Explanation
+	require.NoError(t, json.Unmarshal([]byte(out), &e))
+	require.Equal(t, told, e.Decision.TaskID)
+	require.NotEmpty(t, e.Rules)
+	code, _, stderr = run("explain", "--data", r.dir, "--task", "nobody-asked")
+	require.Equal(t, 1, code)
+	require.Contains(t, stderr, "no decision on task nobody-asked")
+	code, _, _ = run("explain", "--data", r.dir, "--task", told, "SELECT 1")
+	require.Equal(t, 2, code)
 	require.Equal(t, before, files(t, r.dir), "the folder is not changed")
 }
 

@@ -83,6 +83,8 @@ func (r *Record) Policies(ctx context.Context) (map[string]*policy.Policy, error
 
 // Reader is what Read hands records to. Each of its functions may be nil.
 type Reader struct {
+	// Key, when set, is the only key whose records are handed over.
+	Key      string
 	Decision func(raw []byte, d event.RouteDecision)
 	Input    func(route.Input)
 	// Unreadable is told of a record that is not what its topic says.
@@ -122,6 +124,9 @@ func (r *Record) Read(ctx context.Context, from, to time.Time, rd Reader) error 
 	err = stream.ReadRanges(ctx, r.cfg, r.deps, ranges, func(rec *kgo.Record) error {
 		if done++; rd.Progress != nil {
 			rd.Progress(done, total)
+		}
+		if rd.Key != "" && rd.Key != string(rec.Key) {
+			return nil
 		}
 		if err := r.hand(rec, rd); err != nil && rd.Unreadable != nil {
 			rd.Unreadable(r.cfg.Name(rec.Topic), rec.Partition, rec.Offset, err)
