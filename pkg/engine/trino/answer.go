@@ -16,7 +16,7 @@ type results struct {
 	ID          string      `json:"id"`
 	NextURI     string      `json:"nextUri"`
 	Columns     []column    `json:"columns"`
-	Data        [][]any     `json:"data"`
+	Data        *table      `json:"-"`
 	Stats       pageStats   `json:"stats"`
 	Error       *queryError `json:"error"`
 	UpdateType  string      `json:"updateType"`

@@ -29,8 +29,8 @@ type rows struct {
 	update  bool // it has no rows: what the server sends of them is a count
 	columns []event.Column
 	types   []signature
-	data    [][]any
-	at      int
+	data    *table
+	row     []any // of the current row, once it has been read
 	count   int64
 	seen    pageStats
 	err     *engine.Error
@@ -60,7 +60,7 @@ func (r *rows) take(a results) {
 	r.id, r.uri = a.ID, a.NextURI
 	r.mu.Unlock()
 	r.seen.merge(a.Stats)
-	r.data, r.at = a.Data, 0
+	r.data = a.Data
 	if a.UpdateType != "" {
 		r.update = r.update || a.UpdateCount != nil || len(a.Columns) == 0
 	}
@@ -121,12 +121,12 @@ func (r *rows) page() *engine.Error {
 
 // begin starts the query and reads up to its first rows or its end.
 func (r *rows) begin() *engine.Error {
-	for len(r.data) == 0 && !r.over.Load() {
+	for r.data.empty() && !r.over.Load() {
 		if err := r.page(); err != nil {
 			return err
 		}
 	}
-	if r.over.Load() && len(r.data) == 0 {
+	if r.over.Load() && r.data.empty() {
 		r.finish()
 	}
 	return nil
@@ -191,10 +191,14 @@ func (r *rows) Columns() []event.Column { return r.columns }
 
 // Next moves to the next row.
 func (r *rows) Next() bool {
+	r.row = nil
 	for r.err == nil {
+		more, err := r.data.next()
 		switch {
-		case r.at < len(r.data):
-			r.at++
+		case err != nil:
+			r.err = r.settle(r.unreadable(err))
+			return false
+		case more:
 			r.count++
 			return true
 		case r.over.Load():
@@ -210,18 +214,14 @@ func (r *rows) Next() bool {
 
 // Values are the current row's values.
 func (r *rows) Values() ([]any, error) {
-	row := r.data[r.at-1]
-	out := make([]any, len(r.types))
-	if len(row) != len(out) {
-		return nil, r.unreadable(errRagged)
-	}
-	for i, v := range row {
-		var err error
-		if out[i], err = r.types[i].value(v); err != nil {
+	if r.row == nil {
+		row, err := r.data.values(r.types)
+		if err != nil {
 			return nil, r.unreadable(err)
 		}
+		r.row = row
 	}
-	return out, nil
+	return r.row, nil
 }
 
 func (r *rows) unreadable(err error) *engine.Error {
@@ -248,7 +248,7 @@ func (r *rows) Close() error {
 // Stats is what the server said of the run.
 func (r *rows) Stats() event.Stats {
 	s := stats(r.seen.State, r.seen.ProcessedRows, r.seen.PhysicalInputBytes, r.seen.ProcessedBytes, r.seen.PeakMemoryBytes)
-	if r.over.Load() && r.at >= len(r.data) && r.err == nil {
+	if r.over.Load() && r.data.empty() && r.err == nil {
 		n := r.count
 		s.ResultRows = &n
 	}

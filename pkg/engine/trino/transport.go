@@ -149,7 +149,7 @@ func unreadable(err error) error {
 // statement sends a request of the statement protocol.
 func (e *Engine) statement(ctx context.Context, method, uri string, header http.Header, body string) (results, error) {
 	var r results
-	err := e.call(ctx, method, uri, header, body, decode(&r))
+	err := e.call(ctx, method, uri, header, body, pageOf(&r))
 	if err == nil && r.ID == "" {
 		err = fmt.Errorf("%w: it names no query", errGarbage)
 	}

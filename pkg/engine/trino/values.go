@@ -54,73 +54,91 @@ func (a *argument) UnmarshalJSON(raw []byte) error {
 }
 
 var (
+	errNoRow  = errors.New("there is no row to be read")
 	errRagged = errors.New("the server sent a row with another number of values than there are columns")
 	errValue  = errors.New("the server sent a value that is none of its column's type")
 )
 
-// value turns what the JSON holds into the port's value. Whatever the port has no exact value for stays the text that Trino
-// writes for it.
-func (s signature) value(v any) (any, error) {
-	if v == nil {
+// value reads one value and turns it into the port's. Whatever the port has no exact value for stays the text that Trino writes
+// for it.
+func (s signature) value(in *scanner) (any, error) {
+	if in.null() {
 		return nil, nil
 	}
 	switch s.Raw {
 	case "tinyint", "smallint", "integer", "bigint":
-		if n, ok := v.(json.Number); ok {
-			return n.Int64()
+		text, ok := in.number()
+		n, err := strconv.ParseInt(string(text), 10, 64)
+		if !ok || err != nil {
+			return nil, s.mismatch()
 		}
+		return n, nil
 	case "real", "double":
-		return float(v)
-	case "decimal":
-		if text, ok := v.(string); ok {
-			return json.Number(text), nil
-		}
-	case "varbinary":
-		if text, ok := v.(string); ok {
-			bytes, err := base64.StdEncoding.DecodeString(text)
-			return "0x" + hex.EncodeToString(bytes), err
-		}
-	case "date":
-		if text, ok := v.(string); ok {
-			return date(text), nil
-		}
-	case "timestamp":
-		if text, ok := v.(string); ok {
-			return wallClock(text), nil
-		}
-	case "timestamp with time zone":
-		if text, ok := v.(string); ok {
-			return instant(text), nil
-		}
+		return s.float(in)
 	case "array":
-		return s.array(v)
+		return s.array(in)
 	case "map":
-		return s.object(v)
+		return s.object(in)
 	case "row":
-		return s.row(v)
+		return s.row(in)
+	case "decimal", "varbinary", "date", "timestamp", "timestamp with time zone":
+		if in.peek() != '"' {
+			return nil, s.mismatch()
+		}
+		text, err := in.str()
+		if err != nil {
+			return nil, err
+		}
+		return s.fromText(text)
 	default: // boolean, varchar, char, json, uuid, ipaddress, time, interval, and what a plugin may add
-		return other(v), nil
+		return in.any()
 	}
-	return nil, s.mismatch(v)
 }
 
-func (s signature) mismatch(v any) error { return fmt.Errorf("%w (%s, a JSON %T)", errValue, s.Raw, v) }
-
-func float(v any) (any, error) {
-	switch x := v.(type) {
-	case json.Number:
-		return x.Float64()
-	case string:
-		switch x {
-		case "NaN":
-			return math.NaN(), nil
-		case "Infinity", "+Infinity":
-			return math.Inf(1), nil
-		case "-Infinity":
-			return math.Inf(-1), nil
+// fromText is a value of a type that JSON has no form for.
+func (s signature) fromText(text string) (any, error) {
+	switch s.Raw {
+	case "decimal":
+		return json.Number(text), nil
+	case "varbinary":
+		bytes, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			return nil, s.mismatch()
 		}
+		return "0x" + hex.EncodeToString(bytes), nil
+	case "date":
+		return date(text), nil
+	case "timestamp":
+		return wallClock(text), nil
+	default:
+		return instant(text), nil
 	}
-	return nil, fmt.Errorf("%w (a number, a JSON %T)", errValue, v)
+}
+
+func (s signature) mismatch() error { return fmt.Errorf("%w (%s)", errValue, s.Raw) }
+
+func (s signature) float(in *scanner) (any, error) {
+	if in.peek() != '"' {
+		text, ok := in.number()
+		f, err := strconv.ParseFloat(string(text), 64)
+		if !ok || err != nil {
+			return nil, s.mismatch()
+		}
+		return f, nil
+	}
+	text, err := in.str()
+	if err != nil {
+		return nil, err
+	}
+	switch text {
+	case "NaN":
+		return math.NaN(), nil
+	case "Infinity", "+Infinity":
+		return math.Inf(1), nil
+	case "-Infinity":
+		return math.Inf(-1), nil
+	}
+	return nil, s.mismatch()
 }
 
 func (s signature) element(i int) signature {
@@ -130,77 +148,75 @@ func (s signature) element(i int) signature {
 	return signature{}
 }
 
-func (s signature) array(v any) (any, error) {
-	in, ok := v.([]any)
-	if !ok {
-		return nil, s.mismatch(v)
+func (s signature) array(in *scanner) (any, error) {
+	if in.peek() != '[' {
+		return nil, s.mismatch()
 	}
-	element := s.element(0)
-	out := make([]any, len(in))
-	for i, e := range in {
-		var err error
-		if out[i], err = element.value(e); err != nil {
+	in.at++
+	element, out := s.element(0), []any{}
+	for first := true; ; first = false {
+		more, err := in.more(first, ']')
+		if err != nil || !more {
+			return out, err
+		}
+		v, err := element.value(in)
+		if err != nil {
 			return nil, err
 		}
+		out = append(out, v)
 	}
-	return out, nil
 }
 
 // object is a map. Its keys are texts in JSON, whatever their type is.
-func (s signature) object(v any) (any, error) {
-	in, ok := v.(map[string]any)
-	if !ok {
-		return nil, s.mismatch(v)
+func (s signature) object(in *scanner) (any, error) {
+	if in.peek() != '{' {
+		return nil, s.mismatch()
 	}
-	element := s.element(1)
-	out := make(map[string]any, len(in))
-	for k, e := range in {
-		var err error
-		if out[k], err = element.value(e); err != nil {
+	in.at++
+	element, out := s.element(1), map[string]any{}
+	for first := true; ; first = false {
+		more, err := in.more(first, '}')
+		if err != nil || !more {
+			return out, err
+		}
+		key, err := in.str()
+		if err == nil {
+			err = in.take(':')
+		}
+		if err != nil {
+			return nil, err
+		}
+		if out[key], err = element.value(in); err != nil {
 			return nil, err
 		}
 	}
-	return out, nil
 }
 
 // row is an object when all its fields have names of their own, and a list otherwise.
-func (s signature) row(v any) (any, error) {
-	in, ok := v.([]any)
-	if !ok || len(in) != len(s.Arguments) {
-		return nil, s.mismatch(v)
+func (s signature) row(in *scanner) (any, error) {
+	if in.peek() != '[' {
+		return nil, s.mismatch()
 	}
-	list := make([]any, len(in))
-	named := make(map[string]any, len(in))
-	for i, e := range in {
-		var err error
-		if list[i], err = s.element(i).value(e); err != nil {
+	in.at++
+	list := make([]any, len(s.Arguments))
+	named := make(map[string]any, len(s.Arguments))
+	for i := 0; ; i++ {
+		more, err := in.more(i == 0, ']')
+		switch {
+		case err != nil:
+			return nil, err
+		case more != (i < len(list)):
+			return nil, s.mismatch()
+		case !more && (len(named) < len(list) || len(list) == 0):
+			return list, nil
+		case !more:
+			return named, nil
+		}
+		if list[i], err = s.element(i).value(in); err != nil {
 			return nil, err
 		}
 		if name := s.Arguments[i].field; name != "" {
 			named[name] = list[i]
 		}
 	}
-	if len(named) < len(list) || len(list) == 0 {
-		return list, nil
-	}
-	return named, nil
-}
-
-// other is a value of a type that the adapter knows nothing of: exact, in the form that the server gave it.
-func other(v any) any {
-	switch x := v.(type) {
-	case []any:
-		for i := range x {
-			x[i] = other(x[i])
-		}
-	case map[string]any:
-		for k := range x {
-			x[k] = other(x[k])
-		}
-	case json.Number:
-		if n, err := strconv.ParseInt(x.String(), 10, 64); err == nil {
-			return n
-		}
-	}
-	return v
 }

@@ -15,15 +15,15 @@ func decoded(t *testing.T, text string, out any) {
 	require.NoError(t, decode(out)(readerOf(text)))
 }
 
+func scan(text string) *scanner { return &scanner{text: []byte(text)} }
+
 func TestValuesThatAreNoNumbersInJSON(t *testing.T) {
 	for text, want := range map[string]float64{`"Infinity"`: math.Inf(1), `"-Infinity"`: math.Inf(-1), `0.1`: 0.1, `5E-324`: 5e-324, `1E308`: 1e308} {
-		var v any
-		decoded(t, text, &v)
-		got, err := signature{Raw: "double"}.value(v)
+		got, err := signature{Raw: "double"}.value(scan(text))
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
-	got, err := signature{Raw: "real"}.value("NaN")
+	got, err := signature{Raw: "real"}.value(scan(`"NaN"`))
 	require.NoError(t, err)
 	require.True(t, math.IsNaN(got.(float64)))
 }
@@ -46,20 +46,28 @@ func TestValuesThatAreNoneOfTheirType(t *testing.T) {
 		"a row that is too short":   {row, `[1]`},
 		"inside a row":              {row, `[1, "2"]`},
 		"a number for a date":       {signature{Raw: "date"}, `5`},
+		"a row that is too long":    {row, `[1, 2, 3]`},
+		"a row with a hole":         {row, `[1,,2]`},
+		"a list that does not end":  {signature{Raw: "array"}, `[1, 2`},
+		"a list with a comma more":  {signature{Raw: "array"}, `[1, 2,]`},
+		"a text that does not end":  {signature{Raw: "varchar"}, `"x`},
+		"an escape of nothing":      {signature{Raw: "varchar"}, `"\q"`},
+		"a line break in a text":    {signature{Raw: "varchar"}, "\"a\nb\""},
+		"infinity as a number":      {signature{Raw: "double"}, `1e999`},
+		"a word":                    {signature{Raw: "double"}, `NaN`},
+		"nothing":                   {signature{Raw: "varchar"}, ``},
+		"half a null":               {signature{Raw: "varchar"}, `nul`},
+		"a map without a value":     {signature{Raw: "map"}, `{"a"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var v any
-			decoded(t, c.json, &v)
-			_, err := c.typ.value(v)
+			_, err := c.typ.value(scan(c.json))
 			require.Error(t, err)
 		})
 	}
 }
 
 func TestTypesThatNobodyKnows(t *testing.T) {
-	var v any
-	decoded(t, `{"a": [9007199254740993, 0.10, "x", null, true]}`, &v)
-	got, err := signature{Raw: "quaternion"}.value(v)
+	got, err := signature{Raw: "quaternion"}.value(scan(`{"a": [9007199254740993, 0.10, "x", null, true]}`))
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{"a": []any{int64(9007199254740993), json.Number("0.10"), "x", nil, true}}, got)
 }
@@ -69,7 +77,7 @@ func TestSignatures(t *testing.T) {
 	decoded(t, `{"rawType":"map","arguments":[{"kind":"TYPE","value":{"rawType":"varchar","arguments":[{"kind":"LONG","value":2147483647}]}},
 		{"kind":"TYPE","value":{"rawType":"row","arguments":[{"kind":"NAMED_TYPE","value":{"fieldName":{"name":"a"},"typeSignature":{"rawType":"bigint","arguments":[]}}},
 		{"kind":"NAMED_TYPE","value":{"typeSignature":{"rawType":"date","arguments":[]}}}]}}]}`, &s)
-	got, err := s.value(map[string]any{"k": []any{json.Number("7"), "2026-11-30"}})
+	got, err := s.value(scan(`{"k": [7, "2026-11-30"]}`))
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{"k": []any{int64(7), time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)}}, got, "one field without a name makes it a list")
 }
