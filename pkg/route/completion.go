@@ -5,7 +5,6 @@ import (
 
 	"github.com/pointsman/pointsman/pkg/estimate"
 	"github.com/pointsman/pointsman/pkg/event"
-	"github.com/pointsman/pointsman/pkg/policy"
 	"github.com/pointsman/pointsman/pkg/signal"
 )
 
@@ -33,12 +32,18 @@ const (
 	unseenWaitMs, unseenSigma = 5000, 1.5
 )
 
-// queueWait is the predicted wait of a Task that goes to the pool now, as rules may test it.
-func queueWait(in *Input, p *policy.Pool) signal.Number {
-	s, c := scene{in: in}, candidate{pool: p}
-	c.Cluster = p.Name
-	s.look(&c)
-	return s.queueWait(&c)
+// poolWait is the predicted wait of a Task that goes to the pool now, as rules may test it: that of the shortest of its queues.
+func (s *scene) poolWait(pool int) (least signal.Number) {
+	for i := range s.cands {
+		if s.cands[i].poolAt != pool {
+			continue
+		}
+		wait := s.queueWait(&s.cands[i])
+		if n, ok := wait.Get(); ok && n < least.Or(math.Inf(1)) {
+			least = wait
+		}
+	}
+	return least
 }
 
 // queueWait is the predicted wait of a Task that goes to the pool now, in milliseconds: what the signals predict, plus

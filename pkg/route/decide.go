@@ -43,7 +43,7 @@ func decide(in Input) event.RouteDecision {
 	weight := s.features()
 	d.Verdict = string(classify.Classify(&weight, &in.Policy.Thresholds).Verdict)
 
-	match := in.Policy.Match(facts(&in))
+	match := in.Policy.Match(s.ruleFacts())
 	d.RuleTags, d.Notify = match.Tags, match.Notify()
 	var rule policy.Rule
 	if match.Rule != nil {

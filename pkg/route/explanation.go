@@ -36,11 +36,12 @@ func ExplainInput(in Input) Explanation {
 	b.WriteString(Explain(*d))
 	w := words{&b}
 	if d.Verdict != "" {
-		weight := newScene(&in).features()
+		s := newScene(&in)
+		weight := s.features()
 		row := classify.Classify(&weight, &in.Policy.Thresholds)
 		e.Verdict = &VerdictWhy{Verdict: row.Verdict, Row: row.ID, Why: row.Why(&weight, &in.Policy.Thresholds)}
 		w.line("Verdict %s: %s.", e.Verdict.Verdict, e.Verdict.Why)
-		e.Rules = in.Policy.Trace(facts(&in))
+		e.Rules = in.Policy.Trace(s.ruleFacts())
 		w.line("Rules:")
 		for _, r := range e.Rules {
 			w.line("  line %d: %s", r.Line, r)

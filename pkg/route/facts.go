@@ -18,7 +18,10 @@ const (
 )
 
 // facts are what the rules may test, as far as any rule does. What is not known is missing.
-func facts(in *Input) *policy.Facts {
+func facts(in *Input) *policy.Facts { return newScene(in).ruleFacts() }
+
+func (s *scene) ruleFacts() *policy.Facts {
+	in := s.in
 	f := in.Policy.NewFacts()
 	taskFacts(in, f)
 	shapeFacts(in, f)
@@ -32,7 +35,7 @@ func facts(in *Input) *policy.Facts {
 		f.Set(policy.SessionWallMsRemaining, number(left.WallMs))
 	}
 	for i := range in.Policy.Pools {
-		poolFacts(in, f, i)
+		s.poolFacts(f, i)
 	}
 	for i := range in.Policy.Latches {
 		spec := &in.Policy.Latches[i]
@@ -116,7 +119,8 @@ var poolSignals = []policy.PoolFact{
 	policy.PoolReadyReplicas, policy.PoolReady, policy.PoolHealthy,
 }
 
-func poolFacts(in *Input, f *policy.Facts, i int) {
+func (s *scene) poolFacts(f *policy.Facts, i int) {
+	in := s.in
 	p := &in.Policy.Pools[i]
 	for _, fact := range poolSignals {
 		if f.WantsPool(i, fact) {
@@ -124,7 +128,7 @@ func poolFacts(in *Input, f *policy.Facts, i int) {
 		}
 	}
 	if f.WantsPool(i, policy.PoolQueueWaitMs) {
-		f.SetPool(i, policy.PoolQueueWaitMs, computed(queueWait(in, p)))
+		f.SetPool(i, policy.PoolQueueWaitMs, computed(s.poolWait(i)))
 	}
 	if !f.WantsPool(i, policy.PoolSlots) && !f.WantsPool(i, policy.PoolLoad) {
 		return

@@ -56,8 +56,9 @@ var looked = [numFacts]signal.Name{
 // candidate is a lane of a pool on its way through the filters and the ranking.
 type candidate struct {
 	event.Candidate
-	pool *policy.Pool
-	rec  *record
+	pool   *policy.Pool
+	poolAt int // its place in the policy
+	rec    *record
 	// at says where each fact is in the scene's facts, counted from 1; 0 for one that nobody has reported.
 	at [numFacts]int32
 	// asleep says that the pool has to be woken first, seen that it is known to be up or asleep.
@@ -121,7 +122,7 @@ const usualFacts = 8
 func (s *scene) add(p *policy.Pool, at int) {
 	s.cands = s.cands[:len(s.cands)+1] // there is room for all; a candidate is large
 	c := &s.cands[len(s.cands)-1]
-	c.pool, c.rec = p, &noRecord
+	c.pool, c.poolAt, c.rec = p, at, &noRecord
 	c.Target = event.Target{Engine: p.Kind, Cluster: p.Name, Queue: p.Queue, Resource: p.Resource}
 	if s.records != nil {
 		c.rec = &s.records[at]

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/query"
+	"github.com/pointsman/pointsman/pkg/route"
 	"github.com/pointsman/pointsman/services/intake"
 	"github.com/pointsman/pointsman/test/testkit"
 )
@@ -143,6 +144,8 @@ func (d *day) http(t *testing.T) {
 	words := d.api.Must(200, "POST", "/v1/explain", small(``), "Accept", "text/plain").Body
 	require.Contains(t, string(words), "interactive")
 	require.Contains(t, string(words), "batch", "the loser is explained too")
+	require.Contains(t, string(words), "What would have changed it:")
+	require.Contains(t, string(words), "transformations did not match")
 
 	again := d.api.Must(http.StatusAccepted, "POST", "/v1/queries", small(``), "Idempotency-Key", "k-1")
 	twice := d.api.Must(http.StatusAccepted, "POST", "/v1/queries", small(``), "Idempotency-Key", "k-1")
@@ -178,9 +181,9 @@ func (d *day) rescue(t *testing.T) {
 func (d *day) history(t *testing.T) {
 	// The kill is in history a second or so after it happened; explain says when the router knows.
 	require.Eventually(t, func() bool {
-		var advice event.RouteDecision
+		var advice route.Explanation
 		d.api.Must(200, "POST", "/v1/explain", wide).JSON(t, &advice)
-		return advice.Cluster == "batch"
+		return advice.Decision.Cluster == "batch"
 	}, Patience, 300*time.Millisecond)
 	answer := d.api.Wait(wide)
 	d.ran(answer.TaskID)
