@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -257,6 +258,23 @@ rules:
 	e := route.ExplainInput(in)
 	require.Equal(t, d, e.Decision)
 	golden(t, "seed_order_explained.txt", []byte(e.Text))
+	inPage(t, "../../docs/deciding.md", "example", "```\n"+e.Text+"```\n")
+}
+
+// inPage keeps a part of a page that is otherwise written by hand in step.
+func inPage(t *testing.T, path, part, want string) {
+	t.Helper()
+	page, err := os.ReadFile(path)
+	require.NoError(t, err)
+	before, rest, ok := strings.Cut(string(page), "<!-- generated: "+part+" -->\n")
+	require.True(t, ok, "%s has no part %s", path, part)
+	got, after, ok := strings.Cut(rest, "<!-- end -->")
+	require.True(t, ok, "the part %s of %s has no end", part, path)
+	if *update {
+		got = want
+		require.NoError(t, os.WriteFile(path, []byte(before+"<!-- generated: "+part+" -->\n"+want+"<!-- end -->"+after), 0o644))
+	}
+	require.Equal(t, want, got, "run `go test ./pkg/route -update`")
 }
 
 func golden(t *testing.T, name string, got []byte) {
