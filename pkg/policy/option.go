@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-//go:generate go test . -count=1 -run TestPolicyPage -update
+//go:generate go test . -count=1 -run "TestPolicyPage|TestSchemaFile" -update
 
 // option is one key of a mapping of the language: how it is read, and what the JSON Schema and the page about the language
 // say of it. All three come from here, so that they can't drift apart.

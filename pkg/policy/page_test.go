@@ -136,3 +136,15 @@ func appendRule(text string) string {
 	}
 	return strings.Join(lines[:at], "") + "  - {name: default, route: auto}\n" + strings.Join(lines[at:], "")
 }
+
+const schemaFile = "../../deploy/policies/policy.schema.json"
+
+// TestSchemaFile keeps the schema that editors find beside the policies.
+func TestSchemaFile(t *testing.T) {
+	if *update {
+		require.NoError(t, os.WriteFile(schemaFile, Schema(), 0o644))
+	}
+	have, err := os.ReadFile(schemaFile)
+	require.NoError(t, err)
+	require.Equal(t, string(have), string(Schema()), "run `go generate ./pkg/policy`")
+}

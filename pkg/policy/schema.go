@@ -19,6 +19,9 @@ func Schema() []byte {
 	overrides["additionalProperties"] = amountSchema()
 	root["$defs"] = map[string]any{
 		"condition":  conditionSchema(),
+		"number":     settled(valueSchema(NumberKind)),
+		"flag":       settled(valueSchema(BoolKind)),
+		"words":      settled(valueSchema(WordsKind)),
 		"defaults":   schemaOf(describe(defaultOptions)),
 		"thresholds": thresholds,
 		"overrides":  overrides,
@@ -33,11 +36,16 @@ func Schema() []byte {
 }
 
 // settled is a test's value, alone or with what a missing fact means.
-func settled(value map[string]any, about string) map[string]any {
+func settled(value map[string]any) map[string]any {
 	test := schemaOf(describe(testOptions))
-	properties := test["properties"].(map[string]any)
-	properties["value"] = value
-	out := map[string]any{"anyOf": []any{value, test}}
+	test["properties"].(map[string]any)["value"] = value
+	return map[string]any{"anyOf": []any{value, test}}
+}
+
+// testOf refers to the schema of tests of a kind of fact.
+func testOf(kind Kind, about string) map[string]any {
+	name := map[Kind]string{NumberKind: "number", BoolKind: "flag", WordKind: "words", WordsKind: "words"}[kind]
+	out := map[string]any{"$ref": "#/$defs/" + name}
 	if about != "" {
 		out["description"] = about
 	}
@@ -66,20 +74,18 @@ func conditionSchema() map[string]any {
 		"any_of": list("At least one of these holds."),
 		"all_of": list("All of these hold."),
 		"not":    map[string]any{"$ref": "#/$defs/condition", "description": "This does not hold."},
-		"expr":   settled(map[string]any{"type": "string", "maxLength": maxExpression}, "A CEL expression over the facts that is true or false."),
+		"expr":   settled(map[string]any{"type": "string", "maxLength": maxExpression}),
 	}
-	add := func(into map[string]any, name string, s FactSpec, about string) {
-		value := valueSchema(s.Kind)
-		into[name] = settled(value, about)
-	}
+	properties["expr"].(map[string]any)["description"] = "A CEL expression over the facts that is true or false."
+	known := map[string]any{"type": "boolean"}
 	for _, s := range TaskFacts {
-		add(properties, s.Name, s, s.About)
+		properties[s.Name] = testOf(s.Kind, s.About)
+		properties[s.Name+"_"+string(IsKnown)] = known
 		if s.Kind == NumberKind {
 			for _, op := range numberOps {
-				add(properties, s.Name+"_"+string(op), s, s.About)
+				properties[s.Name+"_"+string(op)] = testOf(s.Kind, "")
 			}
 		}
-		properties[s.Name+"_"+string(IsKnown)] = map[string]any{"type": "boolean", "description": "Whether " + s.Name + " is known."}
 	}
 	patterns := map[string]any{}
 	pool := strings.TrimSuffix(poolPattern, "$") + "_"
@@ -88,11 +94,11 @@ func conditionSchema() map[string]any {
 		if s.Kind == NumberKind {
 			suffix = "(_(lt|lte|gt|gte))?$"
 		}
-		add(patterns, pool+s.Name+suffix, s, s.About)
-		patterns[pool+s.Name+"_"+string(IsKnown)+"$"] = map[string]any{"type": "boolean"}
+		patterns[pool+s.Name+suffix] = testOf(s.Kind, s.About)
+		patterns[pool+s.Name+"_"+string(IsKnown)+"$"] = known
 	}
 	// A name of the policy's own is a latch: true or false.
-	latch := settled(map[string]any{"type": "boolean"}, "")
+	latch := testOf(BoolKind, "")
 	return map[string]any{
 		"type": "object", "minProperties": 1, "properties": properties, "patternProperties": patterns, "additionalProperties": latch,
 		"propertyNames": map[string]any{"pattern": poolPattern},

@@ -96,6 +96,30 @@ rules:
 	require.False(t, hasReason(d, route.ParseFailed))
 }
 
+// TestRulesThatOnlyTagAreSaid: they decide nothing, and the decision names them.
+func TestRulesThatOnlyTagAreSaid(t *testing.T) {
+	in := input(t)
+	in.Policy = load(t, `
+engines: {a: {kind: trino}}
+rules:
+  - {name: told, when: {read_only: true}, notify_client: true, reason: "a read"}
+  - {name: tagged, when: {read_only: true}, tags: [x, y]}
+  - {name: other, when: {read_only: false}, tags: [z]}
+  - {name: default, route: a}
+`)
+	d := route.Decide(in)
+	require.Equal(t, "default", d.Rule)
+	require.True(t, d.Notify)
+	require.Equal(t, []string{"x", "y"}, d.RuleTags)
+	var said []string
+	for _, r := range d.Reasons {
+		if r.Code == string(route.RuleNoted) {
+			said = append(said, r.Text)
+		}
+	}
+	require.Equal(t, []string{"rule told matched too: a read", "rule tagged matched too: x, y"}, said)
+}
+
 // P3, trino-gateway#1121 and #1145: the class of a statement is a word that rules can test, also when it is not known.
 func TestStatementClassesAreTestable(t *testing.T) {
 	p := load(t, `

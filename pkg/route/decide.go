@@ -64,6 +64,9 @@ func decide(in Input) event.RouteDecision {
 			d.Reasons = append(d.Reasons, NewReason(RuleMatched, "rule", rule.Name, "reason", text))
 		}
 	}
+	for _, r := range match.Passed {
+		d.Reasons = append(d.Reasons, NewReason(RuleNoted, "rule", r.Name, "reason", cmp.Or(r.Reason, strings.Join(r.Tags, ", "), "the client is told")))
+	}
 	if !parsed(&in) || in.Shape.Statement == "" {
 		d.Reasons = append(d.Reasons, NewReason(ParseFailed))
 	}

@@ -24,6 +24,8 @@ const (
 	ShorterCompletion Code = "shorter_completion"
 	Affinity          Code = "affinity"
 	OnlyCandidate     Code = "only_candidate"
+	// RuleNoted: a rule matched that only tags or notifies.
+	RuleNoted Code = "rule_noted"
 	// ParseFailed: the rules had to do without what a text usually shows.
 	ParseFailed        Code = "parse_failed"
 	ReroutedAfter      Code = "rerouted_after_failure"
@@ -92,6 +94,7 @@ var Templates = map[Code]string{
 	ShorterCompletion:  "no candidate meets the SLA; expected after {totalMs} ms, {other} after {otherTotalMs} ms",
 	Affinity:           "equal to {other} in every factor; keeps this fingerprint on one cluster",
 	OnlyCandidate:      "the only candidate that passed the filters",
+	RuleNoted:          "rule {rule} matched too: {reason}",
 	ParseFailed:        "the text could not be read as a statement: routed by its tags, by who asks, and by history",
 	ReroutedAfter:      "attempt {attempt} after {failed} failed",
 	WakesPool:          "{cluster} is asleep and is woken, which takes about {wakeMs} ms",

@@ -31,7 +31,7 @@ func cases(t *testing.T, file string) scenario.File {
 
 // TestShippedPolicies runs the cases beside the policies of this repository.
 func TestShippedPolicies(t *testing.T) {
-	for _, stem := range []string{"../../deploy/policies/default", "../policy/testdata/routing-policy"} {
+	for _, stem := range []string{"../../deploy/policies/default", "../../deploy/policies/lakehouse", "../policy/testdata/routing-policy"} {
 		p, f := load(t, stem+".yaml"), cases(t, stem+".test.yaml")
 		require.GreaterOrEqual(t, len(f.Cases), 10)
 		for _, r := range scenario.Run(p, f) {

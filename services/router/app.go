@@ -115,7 +115,7 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (_ *App, err
 	a.decider = &decider{
 		texts:    texts,
 		profiles: profiles,
-		clusters: newClusters(), latches: newLatches(), tenants: newTenants(a.metrics), metrics: a.metrics, clock: time.Now,
+		clusters: newClusters(), latches: newLatches(a.latchChanged), tenants: newTenants(a.metrics), metrics: a.metrics, clock: time.Now,
 	}
 	if cfg.Catalog.Folder != "" {
 		a.decider.sizes = catalog.NewFolder(cfg.Catalog.Folder, cfg.Catalog.Schema, cfg.Catalog.MaxAge)

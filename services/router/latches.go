@@ -17,6 +17,8 @@ type latches struct {
 	memory map[watch]*series
 	// states is shared with decisions and never changes: an observation makes a new one.
 	states map[string]policy.Latch
+	// changed is told of every latch that goes on, off, or is not known any more.
+	changed func(name string, now policy.Latch)
 }
 
 // watch is a fact of a pool that a latch may follow.
@@ -34,7 +36,9 @@ type series struct {
 // remembered is how long a series goes back: longer than any latch may depend on it.
 const remembered = policy.LongestKeep + 5*time.Minute
 
-func newLatches() *latches { return &latches{memory: map[watch]*series{}} }
+func newLatches(changed func(name string, now policy.Latch)) *latches {
+	return &latches{memory: map[watch]*series{}, changed: changed}
+}
 
 // observe folds an observation in.
 func (l *latches) observe(o signal.Observation) {
@@ -54,7 +58,7 @@ func (l *latches) observe(o signal.Observation) {
 		s.add(at, n)
 	}
 	if l.book != nil && l.book.Observe(o) {
-		l.states = l.book.States()
+		l.publish(l.book.States())
 	}
 }
 
@@ -80,7 +84,16 @@ func (l *latches) use(p *policy.Policy) {
 			l.book.Feed(w.pool, w.fact, at, s.number[i])
 		}
 	}
-	l.states = l.book.States()
+	l.publish(l.book.States())
+}
+
+func (l *latches) publish(states map[string]policy.Latch) {
+	for name, now := range states {
+		if before, ok := l.states[name]; !ok || before.Known != now.Known || before.On != now.On {
+			l.changed(name, now)
+		}
+	}
+	l.states = states
 }
 
 // view returns the states, which are only to be read.

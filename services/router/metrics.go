@@ -12,6 +12,7 @@ type metrics struct {
 	profileSeconds prometheus.Histogram
 	policyReloads  *prometheus.CounterVec
 	policyRefused  prometheus.Gauge
+	latches        *prometheus.GaugeVec
 	inputs         *prometheus.CounterVec
 	budgetRecords  *prometheus.CounterVec
 	budgetWait     prometheus.Histogram
@@ -46,6 +47,9 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		policyReloads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pointsman_router_policy_reloads_total", Help: "Changed policy files, taken over or refused.",
 		}, []string{"result"}),
+		latches: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "pointsman_router_latch", Help: "The policy's latches: 1 on, 0 off, -1 not known.",
+		}, []string{"latch"}),
 		policyRefused: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "pointsman_router_policy_refused", Help: "1 while the policy file has faults and an older policy is in force.",
 		}),
@@ -72,7 +76,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}
 	if reg != nil {
 		reg.MustRegister(m.budgetRecords, m.budgetWait, m.leasesLost, m.passedOn, m.overshoot)
-		reg.MustRegister(m.decisions, m.decideSeconds, m.routeSeconds, m.faults, m.profileLookups, m.profileSeconds, m.policyReloads, m.policyRefused, m.inputs)
+		reg.MustRegister(m.decisions, m.decideSeconds, m.routeSeconds, m.faults, m.profileLookups, m.profileSeconds, m.policyReloads, m.policyRefused, m.latches, m.inputs)
 	}
 	return m
 }

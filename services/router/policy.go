@@ -33,11 +33,27 @@ func readPolicy(cfg PolicyConfig) (*policy.Policy, error) {
 
 // takePolicy puts a policy in force. Decisions that have begun end with the one they began with.
 func (a *App) takePolicy(ctx context.Context, p *policy.Policy) {
+	a.metrics.latches.Reset()
 	a.decider.latches.use(p)
 	a.decider.policy.Store(p)
 	a.metrics.policyRefused.Set(0)
 	for _, w := range p.Warnings {
 		a.log.WarnContext(ctx, "policy", "warning", w.String())
+	}
+}
+
+// latchChanged counts and logs a latch that goes on, off, or is not known any more.
+func (a *App) latchChanged(name string, now policy.Latch) {
+	value, state := 0.0, "off"
+	switch {
+	case !now.Known:
+		value, state = -1, "unknown"
+	case now.On:
+		value, state = 1, "on"
+	}
+	a.metrics.latches.WithLabelValues(name).Set(value)
+	if !now.At.IsZero() {
+		a.log.Info("latch", "latch", name, "state", state, "value", now.Value, "observed_at", now.At)
 	}
 }
 

@@ -164,6 +164,7 @@ func TestLatchIsFoldedFromTheTopic(t *testing.T) {
 		return d
 	}
 	require.Equal(t, "spill", ask("a").Rule)
+	require.Contains(t, metrics(), `pointsman_router_latch{latch="saturated"} 1`)
 
 	// A policy that comes later has the state that it would have had from the start.
 	replace(t, file, strings.Replace(latchPolicy, "enter_gte: 2000", "enter_gte: 2400", 1))
@@ -172,4 +173,5 @@ func TestLatchIsFoldedFromTheTopic(t *testing.T) {
 	replace(t, file, strings.Replace(latchPolicy, "enter_gte: 2000", "enter_gte: 2600", 1))
 	require.Eventually(t, func() bool { return strings.Contains(metrics(), `policy_reloads_total{result="taken"} 2`) }, 5*time.Second, 10*time.Millisecond)
 	require.Equal(t, "default", ask("c").Rule, "it never went on")
+	require.Contains(t, metrics(), `pointsman_router_latch{latch="saturated"} -1`)
 }
