@@ -196,11 +196,12 @@ var errQuotas = errors.New("the policy has other quotas")
 // Without quotas no decision is read.
 func (a *App) followAccounts(ctx context.Context) error {
 	for ctx.Err() == nil {
-		window, on := a.decider.policy.Load().Budgets.Quotas()
-		on = on || a.decider.policy.Load().Exploration.On()
+		p := a.decider.policy.Load()
+		window, on := p.Budgets.Quotas()
+		on = on || p.Exploration.On()
 		back := a.cfg.Budgets.Window
-		if on {
-			back = max(back, 2*window)
+		if on { // the slice that is half out of the window too, and what may still run
+			back = max(back, window+window/12, 2*p.Defaults.Timeout)
 		}
 		a.decider.tenants.begin()
 		inner, again := context.WithCancelCause(ctx)
