@@ -93,6 +93,23 @@ type Engine interface {
 	Close() error
 }
 
+// Plan is what an engine expects of a statement before it runs. What it does not say is nil.
+type Plan struct {
+	// ResultRows and ReadRows are the engine's own estimates of the rows that come out and that are read.
+	ResultRows *float64
+	ReadRows   *float64
+	// Cost is in the engine's own unit, and can be compared with others of the same engine only.
+	Cost *float64
+	// Text is the plan as the engine writes it.
+	Text string
+}
+
+// Explainer is an Engine that can explain. Nothing of the statement runs.
+type Explainer interface {
+	// Explain gives the plan of a statement; the query needs no ID. An error is an *Error.
+	Explain(ctx context.Context, q Query) (Plan, error)
+}
+
 // Phase says how far a submission had come when it failed: it bounds what may have happened at the engine.
 type Phase string
 

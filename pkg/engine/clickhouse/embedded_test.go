@@ -79,6 +79,28 @@ func open(t *testing.T, cfg clickhouse.Config) engine.Engine {
 	return e
 }
 
+func TestExplainSaysWhatWouldBeRead(t *testing.T) {
+	server := chdbtest.Start(t, chdb.Config{Name: "explains"})
+	e := open(t, clickhouse.Config{Name: "c", Addrs: []string{server.Addr()}})
+	t.Cleanup(func() { _ = e.Close() })
+	for _, sql := range []string{
+		"CREATE DATABASE lake", "CREATE TABLE lake.t (n UInt64) ENGINE = MergeTree ORDER BY n SETTINGS index_granularity = 1000",
+		"INSERT INTO lake.t SELECT number FROM numbers(100000)",
+	} {
+		rows, err := e.Submit(t.Context(), engine.Query{ID: "explains/" + sql[:9], SQL: sql})
+		require.NoError(t, err)
+		require.NoError(t, rows.Close())
+	}
+	plan, err := e.(engine.Explainer).Explain(t.Context(), engine.Query{SQL: "SELECT count() FROM t WHERE n < 5 ; ", Database: "lake"})
+	require.NoError(t, err)
+	require.NotNil(t, plan.ReadRows)
+	require.InDelta(t, 1000, *plan.ReadRows, 1000, "one granule, or two")
+	require.Contains(t, plan.Text, "ReadFromMergeTree")
+	plan, err = e.(engine.Explainer).Explain(t.Context(), engine.Query{SQL: "SELECT number FROM numbers(10)"})
+	require.NoError(t, err)
+	require.Nil(t, plan.ReadRows, "it is not known, and no zero")
+}
+
 func TestEmbeddedEngine(t *testing.T) {
 	server := chdbtest.Start(t, chdb.Config{Name: "under-test"})
 	sql, columns, values := typesFixture()
@@ -101,6 +123,7 @@ func TestEmbeddedEngine(t *testing.T) {
 		Breaks:      "SELECT number, repeat('x', 100), throwIf(number = 900000, 'the ice is thin') FROM numbers(1000000) SETTINGS max_threads = 1",
 		BreaksClass: failure.Semantic,
 		Echo:        "SELECT toUInt32(%d)",
+		Explain:     "SELECT number FROM numbers(1000) LIMIT 10",
 		Setting:     "SELECT value FROM system.settings WHERE name = 'max_block_size'", SettingName: "max_block_size", SettingValue: "4242",
 	})
 }

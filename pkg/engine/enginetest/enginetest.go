@@ -68,6 +68,9 @@ type Fixture struct {
 	Echo string
 	// Writes adds a row to what NoResult has made, and Written counts those rows: for engines that keep a read from writing.
 	Writes, Written string
+	// Explain is a statement of ten rows that the engine can explain; ExplainsRows says that it estimates their number.
+	Explain      string
+	ExplainsRows bool
 	// GoneWithin is how long a cancelled query may still be counted by the engine; zero means a second.
 	GoneWithin time.Duration
 	// Setting is a statement that shows the value of a setting of a query, SettingName, and SettingValue is not its default.
@@ -115,6 +118,7 @@ var capabilities = []capability{
 	{"ReaderGoesAway", "a reader that vanishes frees the engine", large, readerGoesAway},
 	{"CountGoesBack", "the server's own count of running queries is back within a second of a cancel", slow, countGoesBack},
 	{"ManyAtOnce", "many queries at once, each with its own answer", func(f Fixture) bool { return f.Echo != "" }, manyAtOnce},
+	{"Explain", "a plan before anything runs, and what it says is known or absent", func(f Fixture) bool { return f.Explain != "" }, explain},
 	{"ReadsDoNotWrite", "what was taken for a read can't write", func(f Fixture) bool { return f.Writes != "" }, readsDoNotWrite},
 	{"LargeResult", "a large result is streamed at its reader's pace", large, largeResult},
 	{"ClosingTheClientKillsNothingElse", "closing a client harms nobody else's queries", slow, closeClient},

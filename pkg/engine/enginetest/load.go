@@ -3,6 +3,7 @@ package enginetest
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"testing"
 	"time"
@@ -135,6 +136,32 @@ func readsDoNotWrite(t *testing.T, f Fixture) {
 	require.Equal(t, before, count())
 	require.NoError(t, awaitEnd(t, run(t.Context(), e, engine.Query{ID: id(t), SQL: f.Writes})), "it may, when it is not taken for a read")
 	require.NotEqual(t, before, count())
+}
+
+// explain: the plan is there and nothing has run.
+func explain(t *testing.T, f Fixture) {
+	e := f.open(t)
+	x, ok := e.(engine.Explainer)
+	require.True(t, ok)
+	plan, err := x.Explain(t.Context(), engine.Query{SQL: f.Explain})
+	require.NoError(t, err)
+	require.NotEmpty(t, plan.Text)
+	for _, n := range []*float64{plan.ResultRows, plan.ReadRows, plan.Cost} {
+		if n != nil {
+			require.GreaterOrEqual(t, *n, 0.0)
+			require.False(t, math.IsNaN(*n) || math.IsInf(*n, 0))
+		}
+	}
+	require.Equal(t, f.ExplainsRows, plan.ResultRows != nil)
+	if f.ExplainsRows {
+		require.InDelta(t, 10, *plan.ResultRows, 9)
+	}
+	began := time.Now()
+	_, err = x.Explain(t.Context(), engine.Query{SQL: f.Slow})
+	require.NoError(t, err)
+	require.Less(t, time.Since(began), 10*time.Second, "it is planned, and not run")
+	_, err = x.Explain(t.Context(), engine.Query{SQL: f.Wrong})
+	require.Equal(t, engine.Answered, f.failed(t, err, failure.Semantic).Phase)
 }
 
 // honestProgress: what an engine says of a run that goes on is known or absent; a count that it does not keep is no zero.

@@ -42,6 +42,8 @@ type traits struct {
 	group func(name string) string
 	// catalogs says that a schema may be catalog.database.
 	catalogs bool
+	// explain is what goes in front of a statement that is to be planned only.
+	explain string
 	// connections is the variable of the limit on connections; empty if it says nothing of this server.
 	connections string
 }
@@ -55,25 +57,25 @@ const (
 var flavours = map[Flavour]*traits{
 	// MySQL's time limit holds for SELECT only, and a session may not limit its memory.
 	MySQL: {
-		flavour: MySQL, list: list, limit: "max_execution_time", limitText: millis,
+		flavour: MySQL, explain: "EXPLAIN FORMAT=JSON", list: list, limit: "max_execution_time", limitText: millis,
 		readOnly: "transaction_read_only", locks: true, connections: "max_connections",
 	},
 	MariaDB: {
-		flavour: MariaDB, list: listMariaDB, limit: "max_statement_time", limitText: seconds, memory: "max_session_mem_used",
+		flavour: MariaDB, explain: "EXPLAIN FORMAT=JSON", list: listMariaDB, limit: "max_statement_time", limitText: seconds, memory: "max_session_mem_used",
 		readOnly: "tx_read_only", locks: true, connections: "max_connections",
 	},
 	// TiDB's variables for read-only transactions do nothing. Its list is that of the one server.
 	TiDB: {
-		flavour: TiDB, list: list, limit: "max_execution_time", limitText: millis, memory: "tidb_mem_quota_query", locks: true,
+		flavour: TiDB, explain: "EXPLAIN", list: list, limit: "max_execution_time", limitText: millis, memory: "tidb_mem_quota_query", locks: true,
 
 		group: func(name string) string { return "SET RESOURCE GROUP " + quote(name) }, connections: "max_connections",
 	},
 	Doris: {
-		flavour: Doris, list: listFull, limit: "query_timeout", limitText: wholeSeconds, memory: "exec_mem_limit",
+		flavour: Doris, explain: "EXPLAIN", list: listFull, limit: "query_timeout", limitText: wholeSeconds, memory: "exec_mem_limit",
 		group: func(name string) string { return "SET workload_group = " + quoteText(name) }, catalogs: true,
 	},
 	StarRocks: {
-		flavour: StarRocks, list: listFull, limit: "query_timeout", limitText: wholeSeconds, memory: "query_mem_limit",
+		flavour: StarRocks, explain: "EXPLAIN", list: listFull, limit: "query_timeout", limitText: wholeSeconds, memory: "query_mem_limit",
 		group: func(name string) string { return "SET resource_group = " + quoteText(name) }, catalogs: true,
 	},
 }

@@ -128,6 +128,7 @@ func TestMariaDB(t *testing.T) {
 		BreaksClass: failure.Semantic,
 		Echo:        "SELECT %d",
 		Writes:      "INSERT INTO nothing VALUES (1)", Written: "SELECT COUNT(*) FROM nothing",
+		Explain: "SELECT seq FROM seq_1_to_1000 LIMIT 10",
 		Setting: "SELECT CAST(@@sort_buffer_size AS CHAR)", SettingName: "sort_buffer_size", SettingValue: "4194304",
 	})
 }

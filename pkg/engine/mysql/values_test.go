@@ -104,3 +104,30 @@ func TestOpenRefuses(t *testing.T) {
 	_, err := Open(Config{Name: "m", Addr: "db:3306", Flavour: "percona"})
 	require.ErrorContains(t, err, "[doris mariadb mysql starrocks tidb]")
 }
+
+func TestPlans(t *testing.T) {
+	n := func(f float64) *float64 { return &f }
+	for _, c := range []struct {
+		name    string
+		flavour Flavour
+		lines   [][]string
+		want    engine.Plan
+	}{
+		{"MySQL", MySQL, [][]string{{`{"query_block": {"select_id": 1, "cost_info": {"query_cost": "2.30"}}}`}}, engine.Plan{Cost: n(2.3)}},
+		{"MariaDB 11", MariaDB, [][]string{{`{"query_block": {"select_id": 1, "cost": 0.0124}}`}}, engine.Plan{Cost: n(0.0124)}},
+		{"MariaDB 10", MariaDB, [][]string{{`{"query_block": {"select_id": 1, "table": {"rows": 10}}}`}}, engine.Plan{}},
+		{"no JSON", MySQL, [][]string{{"-> Rows fetched before execution"}}, engine.Plan{}},
+		{"TiDB", TiDB, [][]string{
+			{"Limit_8", "10.00", "root", "", "offset:0, count:10"}, {"└─TableReader_13", "10.00", "root", "", "data:Limit_12"},
+			{"  └─Limit_12", "10.00", "cop[tikv]", "", ""}, {"    └─TableFullScan_11", "5000.00", "cop[tikv]", "table:t", "keep order:false"},
+		}, engine.Plan{ResultRows: n(10), ReadRows: n(5000)}},
+		{"TiDB without a scan", TiDB, [][]string{{"Projection_3", "1.00", "root", "", "1->Column#1"}}, engine.Plan{ResultRows: n(1)}},
+		{"TiDB, N/A", TiDB, [][]string{{"Insert_1", "N/A", "root", "", "N/A"}}, engine.Plan{}},
+		{"Doris", Doris, [][]string{{"PLAN FRAGMENT 0"}, {"  OUTPUT EXPRS:"}}, engine.Plan{}},
+		{"nothing", StarRocks, nil, engine.Plan{}},
+	} {
+		p := readPlan(c.flavour, c.lines)
+		p.Text = ""
+		require.Equal(t, c.want, p, c.name)
+	}
+}

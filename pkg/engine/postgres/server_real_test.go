@@ -135,6 +135,7 @@ func TestServer(t *testing.T) {
 		BreaksClass: failure.Semantic,
 		Echo:        "SELECT %d",
 		Writes:      "INSERT INTO nothing VALUES (1)", Written: "SELECT count(*) FROM nothing",
+		Explain: "SELECT g FROM generate_series(1, 1000) g LIMIT 10", ExplainsRows: true,
 		Setting: "SELECT current_setting('work_mem')", SettingName: "work_mem", SettingValue: "7MB",
 	})
 }
