@@ -70,7 +70,9 @@ const (
 type Run struct {
 	State RunState
 	Stats event.Stats
-	// Elapsed is how long it has run, zero when the engine does not say.
+	// Waiting means that an active run stands in the engine's own queue and has not begun.
+	Waiting bool
+	// Elapsed is how long it has run, without what it waited; zero when the engine does not say.
 	Elapsed time.Duration
 	// Progress is the share of its work that is done, 0 to 1, by the engine's own reckoning; nil when it does not say.
 	Progress *float64

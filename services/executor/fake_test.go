@@ -33,6 +33,7 @@ type behaviour struct {
 	rows int             // rows of one number
 	wide int             // bytes of text in each row besides
 	hold <-chan struct{} // run until this is closed
+	wait <-chan struct{} // stand in the engine's queue until this is closed
 	lose bool            // run, and lose the connection before the answer
 	then func(id string) // called when it is submitted
 	slow time.Duration
@@ -46,6 +47,20 @@ type run struct {
 	ended chan struct{}
 	since time.Time
 	stats event.Stats
+	wait  <-chan struct{}
+}
+
+// waits says that it stands in the queue yet.
+func (r *run) waits() bool {
+	if r.wait == nil {
+		return false
+	}
+	select {
+	case <-r.wait:
+		return false
+	default:
+		return true
+	}
 }
 
 func newServer() *server {
@@ -152,7 +167,7 @@ func (c *client) Submit(ctx context.Context, q engine.Query) (engine.Rows, error
 		return nil, coded("216", "it runs already")
 	}
 	b := c.script[q.SQL]
-	r := &run{stop: make(chan struct{}), ended: make(chan struct{}), since: time.Now()}
+	r := &run{stop: make(chan struct{}), ended: make(chan struct{}), since: time.Now(), wait: b.wait}
 	if b.read > 0 {
 		r.stats.ReadBytes = &b.read
 	}
@@ -269,7 +284,7 @@ func (c *client) Find(_ context.Context, id string) (engine.Run, error) {
 		return engine.Run{}, refused()
 	}
 	if r := c.running[id]; r != nil {
-		return engine.Run{State: engine.RunActive, Elapsed: time.Since(r.since), Stats: r.stats}, nil
+		return engine.Run{State: engine.RunActive, Waiting: r.waits(), Elapsed: time.Since(r.since), Stats: r.stats}, nil
 	}
 	if run, known := c.history[id]; known {
 		return run, nil

@@ -3,6 +3,7 @@ package executor_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -63,4 +64,48 @@ func TestAnEngineThatKeepsAHistory(t *testing.T) {
 			b.once()
 		})
 	}
+}
+
+// TestAnEngineWithAQueue: an attempt that waits at the engine is not one that runs, and its time there is not execution.
+func TestAnEngineWithAQueue(t *testing.T) {
+	b := newBench(t, 1)
+	wait, hold := make(chan struct{}), make(chan struct{})
+	b.servers[interactive].on("QUEUED", behaviour{rows: 1, wait: wait, hold: hold})
+	b.start()
+	b.decide(b.route("t1", "QUEUED"))
+	b.change("t1/1", "queued")
+	time.Sleep(200 * time.Millisecond)
+	require.NotContains(t, b.states("t1/1"), "running")
+	close(wait)
+	b.change("t1/1", "running")
+	close(hold)
+	require.Equal(t, event.Succeeded, b.outcome("t1").Status)
+	require.Equal(t, []string{"submitting", "queued", "running"}, b.states("t1/1")[2:5])
+}
+
+// TestACancelOfWhatWaitsAtTheEngine gives the place in the engine's queue back.
+func TestACancelOfWhatWaitsAtTheEngine(t *testing.T) {
+	b := newBench(t, 1)
+	b.servers[interactive].on("QUEUED", behaviour{wait: make(chan struct{}), hold: make(chan struct{})})
+	b.start()
+	b.decide(b.route("t1", "QUEUED"))
+	b.change("t1/1", "queued")
+	b.decide(cancelOf("t1"))
+	require.Equal(t, event.Cancelled, b.outcome("t1").Status)
+	require.True(t, b.servers[interactive].wasKilled("t1/1"))
+}
+
+// TestACrashWhileItWaitsAtTheEngine leaves it to the next owner.
+func TestACrashWhileItWaitsAtTheEngine(t *testing.T) {
+	b := newBench(t, 1)
+	b.servers[interactive].on("QUEUED", behaviour{wait: make(chan struct{}), hold: make(chan struct{})})
+	a := b.start()
+	b.decide(b.route("t1", "QUEUED"))
+	b.change("t1/1", "queued")
+	a.crash()
+	b.servers[interactive].on("QUEUED", behaviour{rows: 1})
+	b.start()
+	require.Equal(t, event.Succeeded, b.outcome("t1").Status)
+	require.True(t, b.servers[interactive].wasKilled("t1/1"))
+	b.once()
 }

@@ -114,6 +114,12 @@ func (y *try) progress(ctx context.Context, w *watcher, s seen) attempt.Event {
 		return "" // its answer will say more
 	}
 	if y.state != attempt.Running && y.state != attempt.Delivering {
+		if s.run.Waiting {
+			if y.state == attempt.Submitting {
+				return attempt.EngineQueued
+			}
+			return ""
+		}
 		if s.run.Elapsed > 0 {
 			if started := time.Now().Add(-s.run.Elapsed); started.After(y.times.started) {
 				y.times.started = started

@@ -58,7 +58,7 @@ type queryInfo struct {
 	} `json:"session"`
 	ResourceGroup []string `json:"resourceGroupId"`
 	Stats         struct {
-		ElapsedTime        duration `json:"elapsedTime"`
+		ExecutionTime      duration `json:"executionTime"`
 		RawInputPositions  int64    `json:"rawInputPositions"`
 		RawInputDataSize   dataSize `json:"rawInputDataSize"`
 		PhysicalInput      dataSize `json:"physicalInputDataSize"`
@@ -75,15 +75,16 @@ type queryInfo struct {
 	} `json:"failureInfo"` // by id only
 }
 
-// The states that a query ends in; all others are active.
+// The states that a query waits in, and those that it ends in; all others are of work.
 const (
 	stateQueued   = "QUEUED"
+	stateWaiting  = "WAITING_FOR_RESOURCES"
 	stateFinished = "FINISHED"
 	stateFailed   = "FAILED"
 )
 
 // activeStates are asked for by name, since a list of all queries holds the history too, which is long.
-var activeStates = []string{stateQueued, "WAITING_FOR_RESOURCES", "DISPATCHING", "PLANNING", "STARTING", "RUNNING", "FINISHING"}
+var activeStates = []string{stateQueued, stateWaiting, "DISPATCHING", "PLANNING", "STARTING", "RUNNING", "FINISHING"}
 
 func (i queryInfo) over() bool { return i.State == stateFinished || i.State == stateFailed }
 

@@ -18,8 +18,14 @@ import (
 const queryPath = "/v1/query"
 
 // Find looks an attempt id up, first among the queries that are not over, then in the server's history, which keeps the newest
-// ones only. A query that was posted and never started is in neither.
+// ones only. A query that was posted and never started is in neither. One that this client runs is asked for by Trino's own id,
+// since whoever follows an attempt asks often, and the list may be long.
 func (e *Engine) Find(ctx context.Context, id string) (engine.Run, error) {
+	if query, ours := e.mine.Load(id); ours {
+		if q, known, err := e.info(ctx, query.(string)); err == nil && known {
+			return asRun(q), nil
+		}
+	}
 	for _, states := range [][]string{activeStates, {stateFinished, stateFailed}} {
 		found, err := e.runs(ctx, id, states)
 		if err != nil {
@@ -45,12 +51,14 @@ func newest(found []queryInfo) queryInfo {
 }
 
 func asRun(q queryInfo) engine.Run {
-	run := engine.Run{State: engine.RunActive, Stats: q.stats(), Elapsed: time.Duration(q.Stats.ElapsedTime)}
+	run := engine.Run{State: engine.RunActive, Stats: q.stats(), Elapsed: time.Duration(q.Stats.ExecutionTime)}
 	if p := q.Stats.ProgressPercentage; p.known {
 		share := min(max(p.of100/100, 0), 1)
 		run.Progress = &share
 	}
 	switch q.State {
+	case stateQueued, stateWaiting:
+		run.Waiting = true
 	case stateFinished:
 		run.State = engine.RunFinished
 	case stateFailed:

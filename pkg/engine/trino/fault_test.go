@@ -277,8 +277,8 @@ func TestErrorsOfTheServer(t *testing.T) {
 
 func TestASecondOneOfTheSameAttemptIsNotStarted(t *testing.T) {
 	f := newFake(t, one, last)
-	f.list = `[{"queryId": "other", "state": "RUNNING", "session": {"traceToken": "t-9/1"}, "queryStats": {"elapsedTime": "1.00s"}},
-		{"queryId": "twin", "state": "QUEUED", "session": {"clientTags": ["t-1/1"]}, "queryStats": {"elapsedTime": "1.00s", "progressPercentage": "NaN"}}]`
+	f.list = `[{"queryId": "other", "state": "RUNNING", "session": {"traceToken": "t-9/1"}, "queryStats": {"executionTime": "1.00s"}},
+		{"queryId": "twin", "state": "QUEUED", "session": {"clientTags": ["t-1/1"]}, "queryStats": {"executionTime": "1.00s", "progressPercentage": "NaN"}}]`
 	_, err := read(t.Context(), client(t, f), engine.Query{})
 	phase(t, err, engine.SentUnknown, "")
 	require.ErrorContains(t, err, "twin")
@@ -344,7 +344,7 @@ func TestLists(t *testing.T) {
 	f := newFake(t)
 	e := client(t, f)
 	entry := func(id, state, more string) string {
-		return fmt.Sprintf(`{"queryId": %q, "state": %q, "session": {"traceToken": "t-1/1"}, "queryStats": {"elapsedTime": "2.00s", "rawInputPositions": 5, "physicalInputDataSize": "10B"%s}}`, id, state, more)
+		return fmt.Sprintf(`{"queryId": %q, "state": %q, "session": {"traceToken": "t-1/1"}, "queryStats": {"executionTime": "2.00s", "rawInputPositions": 5, "physicalInputDataSize": "10B"%s}}`, id, state, more)
 	}
 	for name, c := range map[string]struct {
 		list string
@@ -352,6 +352,7 @@ func TestLists(t *testing.T) {
 	}{
 		"nothing":                                   {`[]`, engine.RunUnknown},
 		"one that runs":                             {`[` + entry("a", "RUNNING", "") + `]`, engine.RunActive},
+		"one that waits":                            {`[` + entry("a", "QUEUED", "") + `]`, engine.RunActive},
 		"one that commits":                          {`[` + entry("a", "FINISHING", "") + `]`, engine.RunActive},
 		"one that failed, one that runs":            {`[` + entry("a", "FAILED", "") + `,` + entry("b", "RUNNING", "") + `]`, engine.RunActive},
 		"one that failed":                           {`[` + entry("a", "FAILED", "") + `]`, engine.RunFailed},
@@ -365,13 +366,33 @@ func TestLists(t *testing.T) {
 			run, err := e.Find(t.Context(), "t-1/1")
 			require.NoError(t, err)
 			require.Equal(t, c.want, run.State)
+			require.Equal(t, name == "one that waits", run.Waiting)
 		})
 	}
-	for _, list := range []string{`{}`, `[`, `[{]`, `nothing`, `[{"queryStats": {"elapsedTime": 7}}]`, ``} {
+	for _, list := range []string{`{}`, `[`, `[{]`, `nothing`, `[{"queryStats": {"executionTime": 7}}]`, ``} {
 		f.mu.Lock()
 		f.list = list
 		f.mu.Unlock()
 		_, err := e.Find(t.Context(), "t-1/1")
 		require.Error(t, err, "what can't be read says nothing of whether it runs: %s", list)
 	}
+}
+
+// TestOwnQueriesAreAskedForByTheirID: a list of all queries for each look would be dear.
+func TestOwnQueriesAreAskedForByTheirID(t *testing.T) {
+	f := newFake(t, one, one, last)
+	e := client(t, f)
+	rows, err := e.Submit(t.Context(), engine.Query{ID: "t-1/1", SQL: "SELECT n FROM t"})
+	require.NoError(t, err)
+	lists := f.seen("GET /v1/query") - f.seen("GET /v1/query/")
+	run, err := e.Find(t.Context(), "t-1/1")
+	require.NoError(t, err)
+	require.Equal(t, engine.RunActive, run.State)
+	require.Equal(t, 1, f.seen("GET /v1/query/q1"))
+	require.Equal(t, lists, f.seen("GET /v1/query")-f.seen("GET /v1/query/"))
+	require.NoError(t, rows.Close())
+	asked := f.seen("GET /v1/query/q1")
+	_, err = e.Find(t.Context(), "t-1/1")
+	require.NoError(t, err)
+	require.Equal(t, asked, f.seen("GET /v1/query/q1"), "what is over is nobody's own")
 }

@@ -50,8 +50,10 @@ func resourceGroups(t *testing.T, server *real.Server) {
 		id := fmt.Sprintf("narrow-%d/1", i)
 		group.Go(func() { _, _ = read(ctx, e, engine.Query{ID: id, SQL: slow}) })
 		run := await(t, e, id, engine.RunActive)
+		require.Equal(t, i > 0, run.Waiting)
 		if i > 0 {
 			require.Nil(t, run.Stats.ReadRows, "what waits has read nothing that could be known")
+			require.Zero(t, run.Elapsed)
 		}
 	}
 	running, queued, slots := load()

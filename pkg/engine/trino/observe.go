@@ -32,7 +32,7 @@ func (e *Engine) Canary(ctx context.Context) error {
 	if e.cfg.ResourceGroup != "" {
 		return nil
 	}
-	if q, known, err := e.info(ctx, rows.id); err == nil && known && len(q.ResourceGroup) > 0 {
+	if q, known, err := e.info(ctx, rows.query()); err == nil && known && len(q.ResourceGroup) > 0 {
 		e.group.Store(&q.ResourceGroup)
 	}
 	return nil

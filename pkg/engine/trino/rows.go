@@ -21,6 +21,8 @@ type rows struct {
 	drop   context.CancelCauseFunc
 	unhook func() bool
 
+	attempt string
+
 	mu  sync.Mutex
 	id  string // Trino's own
 	uri string // of the next page; empty when there is none
@@ -42,8 +44,8 @@ type rows struct {
 
 var errReaderLeft = errors.New("the result was closed before its end")
 
-func newRows(e *Engine, sub *wire.Submission) *rows {
-	r := &rows{engine: e, sub: sub, unhook: func() bool { return true }}
+func newRows(e *Engine, attempt string, sub *wire.Submission) *rows {
+	r := &rows{engine: e, attempt: attempt, sub: sub, unhook: func() bool { return true }}
 	r.run, r.drop = context.WithCancelCause(e.life)
 	return r
 }
@@ -91,6 +93,9 @@ func (r *rows) page() *engine.Error {
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		answer, err := r.engine.statement(ctx, http.MethodGet, uri, r.engine.header(), "")
 		if err == nil {
+			if !r.started && r.attempt != "" {
+				r.engine.mine.Store(r.attempt, answer.ID)
+			}
 			r.started = true
 			r.take(answer)
 			if answer.Error != nil {
@@ -184,6 +189,16 @@ func (r *rows) halt(cause error) error {
 func (r *rows) finish() {
 	r.unhook()
 	r.drop(errReaderLeft)
+	if r.attempt != "" {
+		r.engine.mine.CompareAndDelete(r.attempt, r.query())
+	}
+}
+
+// query is Trino's own id, empty before it has answered.
+func (r *rows) query() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.id
 }
 
 // Columns names the result's columns.

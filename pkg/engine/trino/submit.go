@@ -38,7 +38,7 @@ func (e *Engine) submit(ctx context.Context, q engine.Query, once bool) (*rows, 
 	if refused != nil {
 		return nil, refused
 	}
-	r := newRows(e, sub)
+	r := newRows(e, q.ID, sub)
 	r.unhook = context.AfterFunc(ctx, func() { _ = r.halt(context.Cause(ctx)) })
 	failed := r.post(q, header, once)
 	if failed == nil {

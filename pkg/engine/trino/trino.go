@@ -20,6 +20,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -80,6 +81,7 @@ type Engine struct {
 	client *http.Client
 	life   context.Context // ends with Close; queries hang on it, so that Close drops them without killing them
 	end    context.CancelCauseFunc
+	mine   sync.Map                 // Trino's ids of the queries that run through this client, by attempt id
 	group  atomic.Pointer[[]string] // the resource group that the canary was in
 }
 
