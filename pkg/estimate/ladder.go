@@ -32,6 +32,8 @@ const (
 	priorSigma = 0.8
 	// blindSigma is the spread when not even the bytes are known; no evidence makes for a wider one.
 	blindSigma = 1.5
+	// elsewhereSigma is how far a cluster may lie from what the others of its engine say.
+	elsewhereSigma = 0.4
 	// blindMs is what a query takes on top of the start-up when nothing is known of it.
 	blindMs = 1000
 	// slowest and fastest bound what is believed of a cluster's slow-down.
@@ -85,34 +87,35 @@ func RunsOf(p *profile.Profile) Runs {
 	return r
 }
 
-// Pool adds samples up: the runs of one fingerprint on several clusters.
+// Pool adds samples up: the runs of one fingerprint on the clusters of an engine, each against what was assumed of that cluster, so
+// that a faster cluster and a slower one say the same of the fingerprint.
 type Pool struct {
 	n            int64
 	sum, squares float64
 	window       string
 }
 
-// Add puts a sample in.
-func (p *Pool) Add(r Runs) {
-	n := float64(r.N)
+// Add puts a sample in, from a cluster of which base is assumed.
+func (p *Pool) Add(r Runs, base Term) {
+	n, mu := float64(r.N), r.Mu-base.Mu
 	p.n += r.N
-	p.sum += n * r.Mu
-	p.squares += n * (r.Sigma*r.Sigma + r.Mu*r.Mu)
+	p.sum += n * mu
+	p.squares += n * (r.Sigma*r.Sigma + mu*mu)
 	if r.N > 0 {
 		p.window = r.Window
 	}
 }
 
-// Without is the sample of all but one that was put in.
-func (p *Pool) Without(r Runs) Runs {
+// Without is what the sample of all but one that was put in says of the one's cluster, of which base is assumed.
+func (p *Pool) Without(r Runs, base Term) Runs {
 	n := p.n - r.N
 	if n <= 0 {
 		return Runs{}
 	}
-	own := float64(r.N)
-	mu := (p.sum - own*r.Mu) / float64(n)
-	variance := (p.squares-own*(r.Sigma*r.Sigma+r.Mu*r.Mu))/float64(n) - mu*mu
-	return Runs{N: n, Mu: mu, Sigma: math.Sqrt(math.Max(variance, minSigma*minSigma)), Window: p.window}
+	own, ownMu := float64(r.N), r.Mu-base.Mu
+	mu := (p.sum - own*ownMu) / float64(n)
+	variance := (p.squares-own*(r.Sigma*r.Sigma+ownMu*ownMu))/float64(n) - mu*mu
+	return Runs{N: n, Mu: base.Mu + mu, Sigma: math.Sqrt(math.Max(variance, minSigma*minSigma) + elsewhereSigma*elsewhereSigma), Window: p.window}
 }
 
 // Sources are what is known of a query's execution time on a pool.
@@ -129,7 +132,7 @@ type Sources struct {
 // towards itself by n/(n+k), so that much evidence decides alone and little only corrects. The evidence names the best rung
 // with enough runs to lead; its N is 0 only when there is no run at all to go by.
 func Execution(pool Prior, s *Sources) (Term, event.Evidence) {
-	t, evidence := prior(pool, s.Bytes), event.Evidence{Level: FromPrior}
+	t, evidence := Assumed(pool, s.Bytes), event.Evidence{Level: FromPrior}
 	least := max(1, s.MinRuns)
 	for _, rung := range [...]struct {
 		level   string
@@ -165,7 +168,8 @@ func against(engineRuns int64) float64 {
 	return runsAgainstPrior
 }
 
-func prior(pool Prior, bytes signal.Value) Term {
+// Assumed is the execution time without any history.
+func Assumed(pool Prior, bytes signal.Value) Term {
 	start := float64(pool.Startup.Milliseconds())
 	n, ok := bytes.Last()
 	if !ok || pool.BytesPerSecond <= 0 {

@@ -143,18 +143,31 @@ func TestSlowDownShiftsEverything(t *testing.T) {
 func TestPoolWithoutOneIsThePoolOfTheOthers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var all, others estimate.Pool
+		here := estimate.Assumed(pool, bytes(rapid.Float64Range(0, 1e11).Draw(t, "bytes")))
+		there := estimate.Assumed(estimate.Prior{}, signal.Value{})
 		own := ran(rapid.Int64Range(0, 50).Draw(t, "own"), 100, 200)
-		all.Add(own)
+		all.Add(own, here)
 		for range rapid.IntRange(0, 5).Draw(t, "others") {
 			r := ran(rapid.Int64Range(1, 100).Draw(t, "n"), rapid.Float64Range(1, 1e5).Draw(t, "p50"), 2e5)
-			all.Add(r)
-			others.Add(r)
+			all.Add(r, there)
+			others.Add(r, there)
 		}
-		got, want := all.Without(own), others.Without(estimate.Runs{})
+		got, want := all.Without(own, here), others.Without(estimate.Runs{}, here)
 		require.Equal(t, want.N, got.N)
 		require.InDelta(t, want.Mu, got.Mu, 1e-6)
 		require.InDelta(t, want.Sigma, got.Sigma, 1e-4)
 	})
+}
+
+// TestAnotherClustersRunsCountAgainstWhatIsAssumedOfIt: one that scans at a tenth of the speed takes ten times as long for the same.
+func TestAnotherClustersRunsCountAgainstWhatIsAssumedOfIt(t *testing.T) {
+	fast, slow := estimate.Prior{BytesPerSecond: 1e9}, estimate.Prior{BytesPerSecond: 1e8}
+	scan := bytes(10e9)
+	var others estimate.Pool
+	others.Add(ran(1000, 200_000, 300_000), estimate.Assumed(slow, scan)) // twice what was assumed: 100 s
+	e, evidence := estimate.Execution(fast, &estimate.Sources{Bytes: scan, Engine: others.Without(estimate.Runs{}, estimate.Assumed(fast, scan)), MinRuns: 3})
+	require.Equal(t, estimate.FromEngine, evidence.Level)
+	require.InEpsilon(t, 20_000, e.Quantile(0), 0.01)
 }
 
 // TestCoverage: the ladder's P80 holds 80 % of what comes, with little history and with much.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pointsman/pointsman/pkg/estimate"
 	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/policy"
 	"github.com/pointsman/pointsman/pkg/signal"
 )
 
@@ -113,7 +114,7 @@ func (s *scene) complete(c *candidate) {
 	p.acquire = p.time.Acquire.Mean()
 	p.time.Deliver = estimate.Constant(float64(c.pool.Delivery.Milliseconds()))
 
-	bytes := in.scanBytes()
+	bytes, assumed := s.bytes, priorOf(c.pool)
 	if s.covered(c) {
 		bytes = signal.Of(0, signal.Bytes, "reflection", in.Now) // a materialised aggregate is small, however large the raw scan would be
 	}
@@ -122,10 +123,10 @@ func (s *scene) complete(c *candidate) {
 		SlowDown: s.signal(c, slowDown), MinRuns: in.Policy.Thresholds.HistoryMinRuns,
 	}
 	if s.records != nil {
-		s.sources.Engine = s.engine(c.Engine).Without(c.rec.runs)
+		s.sources.Engine = s.engine(c.Engine).Without(c.rec.runs, estimate.Assumed(assumed, s.bytes))
 	}
 	var evidence event.Evidence
-	p.time.Exec, evidence = estimate.Execution(estimate.Prior{Startup: c.pool.Startup, BytesPerSecond: c.pool.BytesPerSecond}, &s.sources)
+	p.time.Exec, evidence = estimate.Execution(assumed, &s.sources)
 
 	p.ok = successRate(in, c.rec, c.pool.SignalKey != "")
 	p.pHit = round(p.time.Within(s.slaLeft) * p.ok)
@@ -147,6 +148,11 @@ func (s *scene) complete(c *candidate) {
 		c.estimate.DeliverMs = value(p.time.Deliver.Shift)
 	}
 	c.Estimate = &c.estimate
+}
+
+// priorOf is what the policy says of a pool's speed.
+func priorOf(p *policy.Pool) estimate.Prior {
+	return estimate.Prior{Startup: p.Startup, BytesPerSecond: p.BytesPerSecond}
 }
 
 // value is a number that was computed here, rounded, so that the last bits of exp and log on another processor do not change a stored

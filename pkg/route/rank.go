@@ -91,13 +91,13 @@ var shares = [...]float64{1, 0.75, 0.4, 0.1}
 // lost is the band from which the SLA is as good as lost.
 const lost = 3
 
-// slaBands: 0 good enough, then ever worse. The target is the policy's. A candidate whose queue or health nobody sees is never good
-// enough, whatever would follow from an empty queue.
+// slaBands: 0 good enough, then ever worse. The target is the policy's. A candidate whose queue or health nobody sees is a band worse
+// off than one that is known to do as well, and so never good enough.
 func slaBands(s *scene, cands []*candidate, out []banded) bool {
 	for i, c := range cands {
 		out[i].band = slaBand(s, c)
 		if !c.sure() {
-			out[i].band = max(out[i].band, 1)
+			out[i].band++
 		}
 	}
 	return true

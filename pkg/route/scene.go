@@ -16,6 +16,7 @@ type scene struct {
 	in *Input
 	// slaLeft and deadlineLeft are what is left of the SLA and of the Task's time, in milliseconds.
 	slaLeft, deadlineLeft float64
+	bytes                 signal.Value // to scan
 	cands                 []candidate
 	records               []record // by the place of the pool in the policy; none without history
 	engines               []engineRuns
@@ -92,7 +93,7 @@ type engineRuns struct {
 func newScene(in *Input) *scene {
 	s := &scene{
 		in: in, slaLeft: in.slaLeftMs(), deadlineLeft: float64(in.deadline().Sub(in.Now).Milliseconds()),
-		totals: scale{step: 1.5}, costs: scale{step: 1.25},
+		bytes: in.scanBytes(), totals: scale{step: 1.5}, costs: scale{step: 1.25},
 	}
 	s.remember()
 	pools, n := in.Policy.Pools, 0
@@ -186,7 +187,7 @@ func (s *scene) remember() {
 			r.inBucket = estimate.RunsOf(&r.bucket)
 		}
 		if r.runs.N > 0 {
-			s.engine(p.Kind).Add(r.runs)
+			s.engine(p.Kind).Add(r.runs, estimate.Assumed(priorOf(p), s.bytes))
 		}
 	}
 }
