@@ -134,6 +134,8 @@ var setters = map[string]setter{
 	"query_type":  {"", func(in *route.Input, v value) { in.Task.QueryType = v.word }},
 	"dialect":     {"", func(in *route.Input, v value) { in.Task.Dialect = v.word }},
 	"catalog":     {"", func(in *route.Input, v value) { in.Task.Catalog = v.word }},
+	"schema":      {"", func(in *route.Input, v value) { in.Task.Schema = v.word }},
+	"consistency": {"", func(in *route.Input, v value) { in.Task.Consistency = query.Consistency(v.word) }},
 	"engine_hint": {"", func(in *route.Input, v value) { in.Task.EngineHint = v.word }},
 
 	"history_runs": {"", func(in *route.Input, v value) {

@@ -44,9 +44,21 @@ func many(rules int, expressions bool) string {
 	return b.String()
 }
 
+// plain is a policy of so many rules of one line.
+func plain(rules int) string {
+	var b strings.Builder
+	b.WriteString(engines + "rules:\n")
+	for i := range rules {
+		fmt.Fprintf(&b, "  - {name: r%d, when: {client_tag: tag%d, estimated_bytes_gte: %d GB}, route: a}\n", i, i, i+1)
+	}
+	return b.String() + fallback
+}
+
 // BenchmarkLoad loads a policy of 500 rules; a reload must take less than 50 ms.
 func BenchmarkLoad(b *testing.B) {
-	for name, text := range map[string]string{"rules=500": many(500, false), "rules=500,expressions=50": many(500, true)} {
+	for name, text := range map[string]string{
+		"rules=500": many(500, false), "rules=500,expressions=50": many(500, true), "rules=500,plain": plain(500),
+	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(text)))

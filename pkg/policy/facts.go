@@ -102,6 +102,9 @@ const (
 	Tenant
 	User
 	Dataset
+	Catalog
+	DefaultSchema
+	Consistency
 	QueryType
 	Statement
 	Command
@@ -145,6 +148,9 @@ var TaskFacts = [taskFacts]FactSpec{
 	Tenant:                      {"tenant", WordKind, "", "Its tenant."},
 	User:                        {"user", WordKind, "", "Its user."},
 	Dataset:                     {"dataset", WordKind, "", "The data set that the request names."},
+	Catalog:                     {"catalog", WordKind, "", "The catalog that the request names for tables without one."},
+	DefaultSchema:               {"schema", WordKind, "", "The schema that the request names for tables without one."},
+	Consistency:                 {"consistency", WordKind, "", "How fresh its reads must be: read_your_writes, strong, or eventual, which is what a request without it means."},
 	QueryType:                   {"query_type", WordKind, "", "The type of query that the request names."},
 	Statement:                   {"statement", WordKind, "", "The class of the statement: select, insert, create_table_as, …; the word unknown when its verb is not known."},
 	Command:                     {"command", WordKind, "", "The opening words of a statement that the class does not set apart, e.g. show branches."},

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"hash/fnv"
 	"slices"
 )
 
@@ -199,12 +200,39 @@ func (f formula) facts(need bool) uint64 {
 	return out
 }
 
+// marks are one bit for each word that the formula accepts of a fact of words. Of an "and" it takes those of the first such
+// fact with first, since what implies the whole implies that part; without first, all there are.
+func (f *formula) marks(first bool) uint64 {
+	if f.lit != nil {
+		var out uint64
+		if f.lit.fact >= 0 && !f.lit.accepts.except && !f.lit.accepts.missing {
+			for _, w := range f.lit.accepts.words {
+				h := fnv.New32a()
+				_, _ = h.Write([]byte(w))
+				out |= 1 << (h.Sum32() % 64)
+			}
+		}
+		return out
+	}
+	if first && f.either {
+		return 0
+	}
+	var out uint64
+	for i := range f.parts {
+		if out |= f.parts[i].marks(first); first && out != 0 {
+			break
+		}
+	}
+	return out
+}
+
 // reachable lists rules that can't be reached: nothing is left of what they match, or there is nothing that they match.
 func (r *reader) reachable(p *Policy, section string, rules []Rule) {
 	type seen struct {
 		index      int
 		f          formula
 		need, have uint64
+		key, words uint64
 	}
 	var above []seen
 	catchAll := -1
@@ -226,10 +254,10 @@ func (r *reader) reachable(p *Policy, section string, rules []Rule) {
 			r.faultAt(at, path, "never matches: its tests contradict each other")
 			continue
 		}
-		s := seen{index: i, f: f, need: f.facts(true), have: f.facts(false)}
+		s := seen{index: i, f: f, need: f.facts(true), have: f.facts(false), key: f.marks(true), words: f.marks(false)}
 		for j := range above {
 			e := &above[j]
-			if e.need&^s.have == 0 && f.implies(&e.f) && r.coveredEverywhere(p, &rules[e.index], rule) {
+			if e.need&^s.have == 0 && (e.key == 0 || e.key&s.words != 0) && f.implies(&e.f) && r.coveredEverywhere(p, &rules[e.index], rule) {
 				r.faultAt(at, path, fmt.Sprintf("unreachable: rule %q in line %d takes everything that this one matches", rules[e.index].Name, rules[e.index].Line))
 				break
 			}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pointsman/pointsman/pkg/budget"
 	"github.com/pointsman/pointsman/pkg/policy"
+	"github.com/pointsman/pointsman/pkg/query"
 	"github.com/pointsman/pointsman/pkg/shape"
 	"github.com/pointsman/pointsman/pkg/signal"
 )
@@ -55,6 +56,9 @@ func taskFacts(in *Input, f *policy.Facts) {
 	f.Set(policy.Tenant, policy.WordFact(t.Tenant))
 	f.Set(policy.User, policy.WordFact(t.User))
 	f.Set(policy.Dataset, policy.WordFact(t.Dataset))
+	f.Set(policy.Catalog, policy.WordFact(t.Catalog))
+	f.Set(policy.DefaultSchema, policy.WordFact(t.Schema))
+	f.Set(policy.Consistency, policy.WordFact(string(cmp.Or(t.Consistency, query.Eventual))))
 	f.Set(policy.QueryType, policy.WordFact(t.QueryType))
 	f.Set(policy.Dialect, policy.WordFact(t.Dialect))
 	f.Set(policy.EngineHint, policy.Fact{Known: true, Word: t.EngineHint})
