@@ -44,7 +44,7 @@ func Check(l Limits, a Account, ask Ask, now time.Time) *Refusal {
 	left := Remaining(l, a.Usage, now)
 	if l.MaxRepeats > 0 && a.Repeats >= l.MaxRepeats {
 		return answer(LoopRepeats,
-			fmt.Sprintf("This session has run this very query %d times already, which is as often as it may.", a.Repeats),
+			fmt.Sprintf("This session has run this very query %s already, which is as often as it may.", many(a.Repeats, "time", "times")),
 			"Use the answer you have, or change the query: its result does not depend on how often you ask.",
 			left.values(), ask.estimate(), "limit", strconv.FormatInt(l.MaxRepeats, 10))
 	}
@@ -56,7 +56,7 @@ func Check(l Limits, a Account, ask Ask, now time.Time) *Refusal {
 	}
 	u := a.Usage
 	if l.MaxQueries > 0 && u.Queries >= l.MaxQueries {
-		return answer(QueriesExhausted, fmt.Sprintf("This session has used all %d queries of its budget.", l.MaxQueries), newSession,
+		return answer(QueriesExhausted, fmt.Sprintf("This session has used all %s of its budget.", many(l.MaxQueries, "query", "queries")), newSession,
 			left.values(), ask.estimate(), "limit", strconv.FormatInt(l.MaxQueries, 10))
 	}
 	if l.MaxWall > 0 && u.WallMs >= l.MaxWall.Milliseconds() {
@@ -78,4 +78,12 @@ func Check(l Limits, a Account, ask Ask, now time.Time) *Refusal {
 			"left", humanBytes(rest), "limit", humanBytes(l.MaxBytes), "asks", asks)
 	}
 	return nil
+}
+
+// many is a number of things.
+func many(n int64, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
 }

@@ -98,7 +98,7 @@ func CheckTenant(l TenantLimits, mostOfPrincipal int64, a TenantAccount, ask Ask
 	window := l.Window.String()
 	if l.MaxQueries > 0 && total.Queries >= l.MaxQueries {
 		at, _ := frees(a.Slices, total.Queries+1-l.MaxQueries, func(s Slice) int64 { return s.Queries })
-		r := answer(TenantQueries, fmt.Sprintf("This tenant has used all %d queries that it may run in %s.", l.MaxQueries, window),
+		r := answer(TenantQueries, fmt.Sprintf("This tenant has used all %s that it may run in %s.", many(l.MaxQueries, "query", "queries"), window),
 			again(at, now), rest, ask.estimate(), "limit", strconv.FormatInt(l.MaxQueries, 10), "window", window)
 		r.RetryAfterSeconds = seconds(at.Sub(now))
 		return r
@@ -133,7 +133,7 @@ func CheckTenant(l TenantLimits, mostOfPrincipal int64, a TenantAccount, ask Ask
 const slotFrees = 5 * time.Second
 
 func slot(code, who string, most, running int64, ask Ask, now time.Time) *Refusal {
-	r := answer(code, fmt.Sprintf("%s has %d queries running, and may have %d at once.", who, running, most),
+	r := answer(code, fmt.Sprintf("%s has %s running, and may have %d at once.", who, many(running, "query", "queries"), most),
 		"Wait until one of them has ended, then send it again.",
 		map[string]signal.Value{"concurrent": left(most, running, signal.Count, now)}, ask.estimate(),
 		"running", strconv.FormatInt(running, 10), "limit", strconv.FormatInt(most, 10))

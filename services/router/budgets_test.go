@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -322,4 +323,29 @@ func (b *bench) get(app *router.App, path string) (out map[string]json.RawMessag
 	require.Equal(b.t, http.StatusOK, resp.StatusCode)
 	require.NoError(b.t, json.NewDecoder(resp.Body).Decode(&out))
 	return out
+}
+
+// An explanation looks at the session's account, and charges nothing.
+func TestExplainWithinABudget(t *testing.T) {
+	b := newBench(t, 1)
+	b.withBudgets("  agent_session: {max_queries: 1}\n")
+	app := b.start()
+	explain := func() string {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+app.HTTPAddr().String()+"/v1/explain", strings.NewReader(agentQuery("", "s1")))
+		require.NoError(t, err)
+		req.Header.Set("Accept", "text/plain")
+		resp, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		defer func() { _ = resp.Body.Close() }()
+		text, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		return string(text)
+	}
+	require.Eventually(t, func() bool { return string(b.get(app, "/v1/budgets")["partitions"]) == "[0]" }, 10*time.Second, 20*time.Millisecond)
+	for range 3 {
+		require.NotContains(t, explain(), "of its budget")
+	}
+	b.publish(event.TopicRequests, "s1", "", agentQuery("q1", "s1"))
+	require.Equal(t, event.Route, b.decisions(1)[0].Kind)
+	require.Contains(t, explain(), "of its budget")
 }
