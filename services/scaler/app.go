@@ -2,7 +2,6 @@ package scaler
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -250,5 +249,3 @@ func (a *App) readable(context.Context) error {
 	}
 	return nil
 }
-
-func secure() *tls.Config { return &tls.Config{MinVersion: tls.VersionTLS12} }

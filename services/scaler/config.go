@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
 	"time"
 
 	"github.com/pointsman/pointsman/pkg/capacity"
 	"github.com/pointsman/pointsman/pkg/config"
-	"github.com/pointsman/pointsman/pkg/engine/clickhouse"
+	"github.com/pointsman/pointsman/pkg/engine"
+	"github.com/pointsman/pointsman/pkg/engines"
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/kube"
 	"github.com/pointsman/pointsman/pkg/probe"
@@ -59,8 +59,9 @@ type PoolConfig struct {
 
 // EngineConfig is how the pool's engine is asked.
 type EngineConfig struct {
-	Kind     string        `yaml:"kind" doc:"The kind of engine: clickhouse."`
-	URL      string        `yaml:"url" doc:"Where it is: http://host:8123, https://host:8443 or clickhouse://host:9000."`
+	Kind     string        `yaml:"kind" doc:"The kind of engine: clickhouse, mysql, postgres or trino."`
+	Flavour  string        `yaml:"flavour" doc:"The server behind MySQL's protocol: mysql, mariadb, tidb, doris or starrocks. Empty means that the server is asked."`
+	URL      string        `yaml:"url" doc:"Where it is, one server: http(s)://host:8123 or clickhouse(s)://host:9000, postgres://host:5432?sslmode=verify-full, mysql://host:9030?tls=true, http(s)://host:8080 (trino)."`
 	User     string        `yaml:"user" doc:"User that checks run as."`
 	Password config.Secret `yaml:"password" doc:"The user's password."`
 	Database string        `yaml:"database" doc:"Database of the canary."`
@@ -112,7 +113,7 @@ func (c *PoolConfig) SetDefaults() {
 	c.WakeWindow, c.WakeTimeout = 4*time.Minute, 6*time.Minute
 	c.UnknownFor, c.HoldUnknown = 15*time.Minute, 5*time.Second
 	c.RaiseOnQueue = true
-	c.Engine = EngineConfig{Kind: clickhouse.Kind, User: "default"}
+	c.Engine = EngineConfig{Kind: "clickhouse"}
 	c.Probe = ProbeConfig{Every: 5 * time.Second, WakeEvery: time.Second, Limits: probe.DefaultLimits}
 }
 
@@ -170,31 +171,15 @@ func (c Config) Validate() error {
 }
 
 // openEngine makes the client of a pool's engine. It does not dial: the pool may be asleep.
-func openEngine(name string, c EngineConfig) (*clickhouse.Engine, error) {
-	if c.Kind != clickhouse.Kind {
-		return nil, fmt.Errorf("pool %s: %q is not a kind of engine that is built in; clickhouse is", name, c.Kind)
-	}
-	scheme, hosts, ok := strings.Cut(strings.TrimSuffix(c.URL, "/"), "://")
-	if !ok || hosts == "" {
-		return nil, fmt.Errorf("pool %s: the engine's url must look like http://host:8123", name)
-	}
-	out := clickhouse.Config{
-		Name: name, Addrs: strings.Split(hosts, ","), User: c.User, Password: c.Password.Reveal(), Database: c.Database, Canary: c.Canary, Queries: 1,
-	}
-	switch scheme {
-	case "http":
-		out.Protocol = clickhouse.HTTP
-	case "https":
-		out.Protocol, out.TLS = clickhouse.HTTP, secure()
-	case "clickhouse":
-		out.Protocol = clickhouse.Native
-	case "clickhouses":
-		out.Protocol, out.TLS = clickhouse.Native, secure()
-	default:
-		return nil, fmt.Errorf("pool %s: %q is no scheme of an engine", name, scheme)
-	}
+func openEngine(name string, c EngineConfig) (engine.Engine, error) {
 	if c.Canary == "" {
 		return nil, errors.New("pool " + name + ": the engine needs a canary that touches storage")
 	}
-	return clickhouse.Open(out)
+	e, err := engines.Open(engines.Config{
+		Name: name, Kind: c.Kind, Flavour: c.Flavour, URL: c.URL, User: c.User, Password: c.Password.Reveal(), Database: c.Database, Canary: c.Canary,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("pool %s: %w", name, err)
+	}
+	return e, nil
 }
