@@ -49,9 +49,9 @@ func (p *pointsman) run(args ...string) (code int, out, errs string) {
 	cmd := p.command(args...)
 	var o, e bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &o, &e
-	err := cmd.Run()
-	if _, ended := err.(*exec.ExitError); err != nil && !ended {
-		require.NoError(p.t, err)
+	if err := cmd.Run(); err != nil {
+		var ended *exec.ExitError
+		require.ErrorAs(p.t, err, &ended)
 	}
 	return cmd.ProcessState.ExitCode(), o.String(), e.String()
 }
