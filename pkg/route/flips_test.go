@@ -18,17 +18,16 @@ func TestEachFlip(t *testing.T) {
 			history(profile.Profile{Key: profile.Key{Cluster: cluster}, Runs: runs, Successes: ok, ExecMsP50: &p50, ExecMsP95: new(2 * p50)})(in)
 		}
 	}
-	busy := func(cluster string, values map[signal.Name]float64) edit { return set(cluster, values) }
 	same := func(in *route.Input) {
 		in.Policy = load(t, "engines:\n  interactive: {kind: clickhouse, slots: 4}\n  batch: {kind: clickhouse, slots: 4}\nrules: [{name: default, route: auto}]\n")
 	}
 	for what, edits := range map[string][]edit{
-		route.FlipQueue:   {busy("batch", map[signal.Name]float64{signal.EstWaitMs: 60_000})},
+		route.FlipQueue:   {set("batch", map[signal.Name]float64{signal.EstWaitMs: 60_000})},
 		route.FlipSLA:     {ran("interactive", 100, 100, 100), ran("batch", 100, 100, 9000)},
 		route.FlipSuccess: {ran("interactive", 100, 100, 100), ran("batch", 100, 40, 100)},
 		route.FlipHealth:  {same, without("batch", signal.Healthy, signal.Ready)},
 		route.FlipCost:    {},
-		route.FlipQueries: {same, busy("batch", map[signal.Name]float64{signal.Running: 3})},
+		route.FlipQueries: {same, set("batch", map[signal.Name]float64{signal.Running: 3})},
 		route.FlipHint:    {same, func(in *route.Input) { in.Task.EngineHint = "interactive" }},
 		route.FlipRun:     {ran("interactive", 100, 100, 20_000), ran("batch", 100, 100, 60_000)},
 	} {
