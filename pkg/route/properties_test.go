@@ -210,3 +210,16 @@ func TestReasonsPage(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(want), b.String(), "run `go test ./pkg/route -update`")
 }
+// proxysql#3340, tiproxy#768: a signal that is missing was read as good, or as so bad that the node was never used.
+func TestAMissingLoadIsNeitherIdleNorFull(t *testing.T) {
+	same := func(in *route.Input) {
+		in.Policy = load(t, "engines:\n  interactive: {kind: clickhouse}\n  batch: {kind: clickhouse}\nrules: [{name: default, route: auto}]\n")
+	}
+	first := route.Decide(input(t, same)).Cluster
+	other := map[string]string{"interactive": "batch", "batch": "interactive"}[first]
+	d := route.Decide(input(t, same, set(first, map[signal.Name]float64{signal.Running: 3})))
+	require.Equal(t, other, d.Cluster, "the load decides: %s", route.Explain(d))
+	d = route.Decide(input(t, same, set(first, map[signal.Name]float64{signal.Running: 3}), without(other, signal.Running)))
+	require.Equal(t, first, d.Cluster, "the next factor decides: %s", route.Explain(d))
+	require.Contains(t, d.Unknown, other+" running")
+}
