@@ -70,7 +70,7 @@ func nativeErrors(t *testing.T, server *real.Server) {
 		{"EXCEEDED_GLOBAL_MEMORY_LIMIT", "SELECT count(*) FROM (SELECT DISTINCT comment, partkey FROM tpch.sf1.lineitem)", map[string]string{"query_max_memory": "20MB"}, failure.MemoryLimit},
 		{"EXCEEDED_TIME_LIMIT", slow, map[string]string{"query_max_run_time": "500ms"}, failure.Timeout},
 		{"EXCEEDED_CPU_LIMIT", slow, map[string]string{"query_max_cpu_time": "100ms"}, failure.Resources},
-		{"EXCEEDED_SCAN_LIMIT", "SELECT count(n) FROM memory.default.numbers a CROSS JOIN tpch.sf1.lineitem b", map[string]string{"query_max_scan_physical_bytes": "1B"}, failure.Resources},
+		{"EXCEEDED_SCAN_LIMIT", "SELECT count(a.n) FROM memory.default.numbers a CROSS JOIN TABLE(sequence(1, 100000)) b CROSS JOIN TABLE(sequence(1, 10000)) c", map[string]string{"query_max_scan_physical_bytes": "1B"}, failure.Resources},
 		{"QUERY_HAS_TOO_MANY_STAGES", "SELECT count(*) FROM region a JOIN region b ON a.regionkey = b.regionkey", map[string]string{"query_max_stage_count": "1"}, failure.Resources},
 	} {
 		t.Run(c.name, func(t *testing.T) {

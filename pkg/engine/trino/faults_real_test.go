@@ -5,6 +5,8 @@ package trino_test
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -236,19 +238,24 @@ func statistics(t *testing.T, server *real.Server) {
 func abandoned(t *testing.T, server *real.Server) {
 	require.NoError(t, server.Run("pm", "CREATE TABLE memory.default.orphans (n bigint)"))
 	other := connect(t, server)
-	leave := func(id, sql string) { // a process that is killed once its query runs
-		gone := open(t, trino.Config{Name: "c", URL: server.URL()})
-		ended := make(chan error, 1)
-		go func() {
-			_, err := read(t.Context(), gone, engine.Query{ID: id, SQL: sql})
-			ended <- err
-		}()
-		await(t, other, id, engine.RunActive)
-		require.NoError(t, gone.Close())
-		<-ended
-	}
-	leave("orphaned-read/1", slow)
-	leave("orphaned-write/1", "INSERT INTO memory.default.orphans SELECT count(*) FROM tpch.sf1.orders")
+	gone := open(t, trino.Config{Name: "c", URL: server.URL()}) // a process that is killed once its query runs
+	ended := make(chan error, 1)
+	go func() {
+		_, err := read(t.Context(), gone, engine.Query{ID: "orphaned-read/1", SQL: slow})
+		ended <- err
+	}()
+	await(t, other, "orphaned-read/1", engine.RunActive)
+	require.NoError(t, gone.Close())
+	require.Error(t, <-ended)
+
+	// One that is killed between the first page of its write and the last.
+	answer, err := server.Do(t.Context(), http.MethodPost, "/v1/statement", "pm", "INSERT INTO memory.default.orphans VALUES 7", "X-Trino-Trace-Token", "orphaned-write/1")
+	require.NoError(t, err)
+	_, rest, _ := strings.Cut(answer, `"nextUri":"`)
+	next, _, _ := strings.Cut(rest, `"`)
+	_, err = server.Do(t.Context(), http.MethodGet, next, "pm", "")
+	require.NoError(t, err)
+
 	stalled, err := other.Submit(t.Context(), engine.Query{ID: "stalled/1", SQL: large})
 	require.NoError(t, err)
 	for _, id := range []string{"orphaned-read/1", "orphaned-write/1", "stalled/1"} {

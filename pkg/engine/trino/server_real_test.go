@@ -129,6 +129,7 @@ func suite(t *testing.T, server *real.Server) {
 		Large: large, LargeRows: 300_000,
 		Breaks: "SELECT n, rpad('', 200, 'x'), 1 / (n - 290000) FROM TABLE(sequence(1, 300000)) AS t(n)", BreaksClass: failure.Semantic,
 		Echo:    "SELECT %d",
+		Explain: "SELECT name FROM tpch.tiny.nation WHERE nationkey < 10", ExplainsRows: true,
 		Setting: "SELECT current_timezone()", SettingName: "time_zone_id", SettingValue: "Asia/Tokyo",
 	})
 }

@@ -157,7 +157,7 @@ func (p *Process) Again() {
 // Ready waits until ask succeeds.
 func (p *Process) Ready(ask func() error) {
 	p.t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(3 * time.Minute) // a JVM on a machine with much else to do
 	for {
 		err := ask()
 		if err == nil {

@@ -106,8 +106,8 @@ func (s *Server) Run(user, sql string) error {
 	return nil
 }
 
-// Do sends one request to the server. uri is a path or an address.
-func (s *Server) Do(ctx context.Context, method, uri, user, body string) (string, error) {
+// Do sends one request to the server. uri is a path or an address, headers are names and values by turns.
+func (s *Server) Do(ctx context.Context, method, uri, user, body string, headers ...string) (string, error) {
 	if strings.HasPrefix(uri, "/") {
 		uri = s.URL() + uri
 	}
@@ -116,6 +116,9 @@ func (s *Server) Do(ctx context.Context, method, uri, user, body string) (string
 		return "", err
 	}
 	req.Header.Set("X-Trino-User", user)
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
 	resp, err := client.Do(req)
 	if err != nil {
 		return "", err
