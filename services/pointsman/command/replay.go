@@ -66,6 +66,9 @@ func (c *replayCmd) Run(ctx context.Context, s *streams) error {
 	return judge(rep, limit)
 }
 
+// mostUnreadable bounds the records that are named when they can't be read.
+const mostUnreadable = 5
+
 // replay reads the record and decides again.
 func (f recordFlags) replay(ctx context.Context, s *streams, opts *replay.Options) (rep replay.Report, err error) {
 	if opts.From, opts.To, err = f.span(time.Now()); err != nil {
@@ -85,7 +88,11 @@ func (f recordFlags) replay(ctx context.Context, s *streams, opts *replay.Option
 	run := replay.NewRun(*opts)
 	update, finish := s.bar("deciding again")
 	unreadable := 0
-	reader := record.Reader{Input: run.Input, Progress: update, Unreadable: func(string, int32, int64, error) { unreadable++ }}
+	reader := record.Reader{Input: run.Input, Progress: update, Unreadable: func(topic string, partition int32, offset int64, err error) {
+		if unreadable++; unreadable <= mostUnreadable {
+			s.say("%s[%d]@%d can't be read: %v", topic, partition, offset, err)
+		}
+	}}
 	if opts.Against == nil {
 		reader.Decision = run.Decision
 	}
