@@ -72,6 +72,9 @@ func asRun(q queryInfo) engine.Run {
 
 // runs lists this attempt's queries in some states. The list may be long, so it is read one by one.
 func (e *Engine) runs(ctx context.Context, id string, states []string) ([]queryInfo, error) {
+	if id == "" {
+		return nil, nil // a query without an id is nobody's
+	}
 	var found []queryInfo
 	uri := queryPath + "?" + url.Values{"state": states}.Encode()
 	err := e.call(ctx, http.MethodGet, uri, e.header(), "", func(body io.Reader) error {

@@ -23,8 +23,8 @@ const (
 // httpCode names an HTTP status beside Trino's own codes, which are numbers.
 func httpCode(status int) string { return "http_" + strconv.Itoa(status) }
 
-// wrap gives an error its native code and says how far the submission had come. sub is nil for control requests and once the
-// server has answered for the query.
+// wrap gives an error its native code and says how far the submission had come. sub is nil for control requests only: a refused
+// connection says of them that nobody is there, and of a query that was started nothing.
 func (e *Engine) wrap(err error, sub *wire.Submission) *engine.Error {
 	if done, ok := errors.AsType[*engine.Error](err); ok {
 		return done

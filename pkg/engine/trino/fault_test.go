@@ -110,7 +110,10 @@ func TestWhatIsLostBeforeTheFirstPageHasNotRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t, one, last)
 			f.set(c.fault)
-			_, err := read(t.Context(), client(t, f), engine.Query{})
+			rows, err := client(t, f).Submit(t.Context(), engine.Query{ID: "t-1/1", SQL: "SELECT 1"})
+			if rows != nil { // require.Nil would let a nil pointer pass
+				t.Fatal("whoever looks at the result instead of the error must find none")
+			}
 			phase(t, err, engine.NotSent, c.code)
 			require.Zero(t, f.seen("GET /v1/statement"), "nothing was started")
 			require.LessOrEqual(t, f.seen(post), 2)
@@ -284,6 +287,15 @@ func TestASecondOneOfTheSameAttemptIsNotStarted(t *testing.T) {
 	require.ErrorContains(t, err, "twin")
 	require.Zero(t, f.seen("GET /v1/statement"))
 	require.Zero(t, f.seen("DELETE /v1/query/twin"), "the one that runs is not harmed")
+	require.Equal(t, 1, f.seen("DELETE /v1/statement/queued/q1"), "what was posted is taken back")
+
+	// A query without an id, such as the canary, is no twin of others without one.
+	f.mu.Lock()
+	f.list = `[{"queryId": "other", "state": "RUNNING", "session": {}, "queryStats": {"executionTime": "1.00s"}}]`
+	f.mu.Unlock()
+	rows, err := client(t, f).Submit(t.Context(), engine.Query{SQL: "SELECT 1"})
+	require.NoError(t, err)
+	require.NoError(t, rows.Close())
 }
 
 func TestWhatASubmissionCarries(t *testing.T) {
@@ -395,4 +407,20 @@ func TestOwnQueriesAreAskedForByTheirID(t *testing.T) {
 	_, err = e.Find(t.Context(), "t-1/1")
 	require.NoError(t, err)
 	require.Equal(t, asked, f.seen("GET /v1/query/q1"), "what is over is nobody's own")
+}
+
+// TestAServerThatGoesAwayUnderAQuery: a refused connection is proof that a submission has not left only if it has not.
+func TestAServerThatGoesAwayUnderAQuery(t *testing.T) {
+	f := newFake(t, one, one, last)
+	rows, err := client(t, f).Submit(t.Context(), engine.Query{ID: "t-1/1", SQL: "INSERT INTO t SELECT 1"})
+	require.NoError(t, err)
+	f.CloseClientConnections()
+	f.Close()
+	for rows.Next() {
+	}
+	phase(t, rows.Err(), engine.SentUnknown, "")
+	require.NoError(t, rows.Close())
+
+	_, err = client(t, f).Find(t.Context(), "t-1/1")
+	phase(t, errors.Unwrap(err), engine.NotSent, "")
 }

@@ -302,6 +302,7 @@ func restart(t *testing.T, server *real.Server) {
 	server.AwaitReady()
 	got, class := classified(t, <-ended)
 	require.Contains(t, []failure.Class{failure.SubmitUnknown, failure.ClusterDown}, class, "%v, code %q", got, got.Code)
+	require.NotEqual(t, engine.NotSent, got.Phase, "it was sent, and whoever reads that it was not may run a write again")
 	run, err := e.Find(t.Context(), "restarted/1")
 	require.NoError(t, err)
 	require.Equal(t, engine.RunUnknown, run.State)

@@ -84,9 +84,8 @@ func (r *rows) take(a results) {
 // the guard, which the connection sees to.
 func (r *rows) page() *engine.Error {
 	ctx, bound := r.run, r.engine.cfg.RetryFor
-	var sub *wire.Submission
 	if !r.started {
-		ctx, bound, sub = withStart(r.run, r.sub), startFor, r.sub
+		ctx, bound = withStart(r.run, r.sub), startFor
 	}
 	uri, began := r.next(), time.Now()
 	var before error
@@ -104,7 +103,7 @@ func (r *rows) page() *engine.Error {
 			return nil
 		}
 		if cause := context.Cause(r.run); cause != nil {
-			return r.engine.wrap(cause, sub)
+			return r.engine.wrap(cause, r.sub)
 		}
 		if errors.Is(err, engine.ErrGuardExpired) && before != nil {
 			err = before // it says more, and the guard only ended the tries
@@ -113,13 +112,13 @@ func (r *rows) page() *engine.Error {
 		if refused(err) {
 			bound = min(bound, refusedFor) // the coordinator is down, and its queries with it
 		}
-		if !again(err) || time.Since(began) >= bound || (sub != nil && sub.TooLate()) {
-			return r.engine.wrap(err, sub)
+		if !again(err) || time.Since(began) >= bound || (!r.started && r.sub.TooLate()) {
+			return r.engine.wrap(err, r.sub)
 		}
 		select {
 		case <-time.After(wait):
 		case <-r.run.Done():
-			return r.engine.wrap(context.Cause(r.run), sub)
+			return r.engine.wrap(context.Cause(r.run), r.sub)
 		}
 	}
 }
@@ -149,7 +148,7 @@ func (r *rows) settle(err *engine.Error) *engine.Error {
 		if r.sub.Sent() {
 			err = r.engine.stopped(cause, unconfirmed)
 		}
-	case err.Phase == engine.NotSent:
+	case !r.sub.Sent():
 		_ = r.halt(err) // what was only posted runs nothing, wanted or not
 	case err.Phase == engine.Answered:
 		if r.halt(err) != nil {

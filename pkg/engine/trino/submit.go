@@ -23,7 +23,11 @@ const statementPath = "/v1/statement"
 // Submit posts the query, starts it within its guard and returns with its first rows, or its end. When ctx ends, now or while
 // rows are read, the query is killed at the server, not only dropped here.
 func (e *Engine) Submit(ctx context.Context, q engine.Query) (engine.Rows, error) {
-	return e.submit(ctx, q, true)
+	rows, err := e.submit(ctx, q, true)
+	if err != nil {
+		return nil, err // a nil *rows would be a result
+	}
+	return rows, nil
 }
 
 func (e *Engine) submit(ctx context.Context, q engine.Query, once bool) (*rows, error) {
