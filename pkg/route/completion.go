@@ -35,7 +35,7 @@ const (
 
 // poolWait is the predicted wait of a Task that goes to the pool now, as rules may test it: that of the shortest of its queues.
 func (s *scene) poolWait(pool int) (least signal.Number) {
-	for i := range s.cands {
+	for i := pool; i < len(s.cands) && s.cands[i].poolAt <= pool; i++ { // pools come in order, each with a lane or more
 		if s.cands[i].poolAt != pool {
 			continue
 		}
