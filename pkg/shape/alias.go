@@ -73,6 +73,8 @@ func (p *parser) suffix(src *Item, i int) int {
 				i = min(i+3, len(p.toks))
 			case p.op(i) == "@" && p.isName(i+1):
 				i += 2
+			case p.op(i) == "*" && p.d == lex.Postgres:
+				i++ // t*, with the tables that inherit from it
 			}
 		}
 		if i == start {

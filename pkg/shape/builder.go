@@ -136,7 +136,8 @@ func (b *Builder) Template() *Template {
 	if n := leaf(b.Outer); n != nil {
 		b.Shape.Star = n.Star
 		if !n.Star && n.Columns > 0 {
-			b.Shape.OutputColumns = &n.Columns
+			columns := n.Columns // a pointer into the query would keep all of it
+			b.Shape.OutputColumns = &columns
 		}
 	}
 	t := &Template{shape: b.Shape, uses: b.uses}
@@ -146,6 +147,7 @@ func (b *Builder) Template() *Template {
 	t.preds = b.found
 	t.ranges = b.Ranges
 	b.class(&t.shape)
+	t.own()
 	return t
 }
 

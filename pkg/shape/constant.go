@@ -8,6 +8,9 @@ func (p *parser) column(lo, hi int) (Column, int, bool) {
 	if len(parts) == 0 || i > hi || p.punct(i) == '(' || p.punct(i) == '[' || p.tok(i).Kind == lex.Literal {
 		return Column{}, lo, false
 	}
+	if p.d == lex.Postgres && i == lo+1 && p.word(lo) == lex.KwUser && p.tok(lo).Kind == lex.Bare {
+		return Column{}, lo, false // who runs the statement
+	}
 	k := len(parts) - 1
 	return Column{parts[:k:k], parts[k]}, i, true
 }

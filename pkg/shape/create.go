@@ -45,14 +45,14 @@ object:
 			if p.word(i) == lex.KwOn {
 				if parts, next := p.path(i + 1); len(parts) > 0 {
 					b.Writes(TableOf(parts))
-					return p.end(next)
+					return p.routine(next)
 				}
 			}
 		}
 		return i
 	default:
 		s.Command = p.command(i-1, 2)
-		return p.end(i)
+		return p.routine(i)
 	}
 	i = p.ifExists(i + 1)
 	parts, next := p.path(i)
@@ -65,6 +65,39 @@ object:
 		s.Effect = SessionEffect
 	}
 	return p.definition(next, object == lex.KwTable && !materialized)
+}
+
+// routine is where the statement ends that creates something with a body: the semicolons between BEGIN and the END that
+// belongs to it are the body's. What the body does is done when it runs, and not by this statement.
+func (p *parser) routine(i int) int {
+	first := p.end(i)
+	depth := 0
+	for k := i; k < len(p.toks) && !p.endless; k++ {
+		switch p.word(k) {
+		case lex.KwBegin:
+			if p.d != lex.Postgres || p.spells(k+1, "atomic") {
+				depth++
+			}
+		case lex.KwCase:
+			if depth > 0 && p.word(k-1) != lex.KwEnd {
+				depth++
+			}
+		case lex.KwEnd:
+			if depth > 0 && p.word(k+1) != lex.KwIf && p.word(k+1) != lex.KwFor && !p.spells(k+1, "loop") && !p.spells(k+1, "while") && !p.spells(k+1, "repeat") {
+				depth--
+			}
+		}
+		if depth == 0 && p.punct(k) == ';' {
+			return k
+		}
+	}
+	if depth > 0 {
+		p.endless = true // a body without an end: none is looked for again
+	}
+	if p.endless {
+		return first
+	}
+	return len(p.toks)
 }
 
 // definedObject is where the word is that says what is created, behind ALGORITHM, DEFINER and SQL SECURITY.

@@ -43,7 +43,11 @@ func decodeNumber(text string) (Value, bool) {
 		}
 		return NumberValue(sign + strconv.FormatUint(n, 10)), true
 	}
-	text = strings.TrimRight(text, "lLsSyYdDfFbB")
+	digits := strings.TrimRight(text, "lLsSyYdDfFbB")
+	if digits != text && text[len(digits)]|0x20 == 'f' && strings.ContainsAny(digits, ".eE") {
+		return Value{}, false // the nearest number of 32 bits is another one
+	}
+	text = digits
 	if strings.HasPrefix(text, ".") {
 		text = "0" + text
 	}
@@ -69,11 +73,12 @@ func decodeString(text string, d lex.Dialect) (string, bool) {
 	if len(text) < 2 {
 		return "", false
 	}
-	backslash := d.Backslash()
+	backslash, pattern := d.Backslash(), true
 	switch c := text[0] | 0x20; {
 	case text[0] == '\'' || text[0] == '"':
 	case c == 'e' && text[1] == '\'':
 		backslash, text = true, text[1:]
+		pattern = false
 	case c == 'n' && text[1] == '\'':
 		text = text[1:]
 	case c == 'q' && text[1] == '\'':
@@ -90,6 +95,9 @@ func decodeString(text string, d lex.Dialect) (string, bool) {
 		tag := strings.IndexByte(text[1:], '$') + 2
 		if tag < 2 || len(text) < 2*tag {
 			return "", false
+		}
+		if !strings.HasSuffix(text, text[:tag]) {
+			return "", false // it never ends
 		}
 		return text[tag : len(text)-tag], true
 	default:
@@ -110,12 +118,16 @@ func decodeString(text string, d lex.Dialect) (string, bool) {
 	for i := 0; i < len(body); i++ {
 		c := body[i]
 		switch {
+		case c == quote && d.Family() == "spark":
+			return "", false // doubled, or two strings in a row: its versions differ
 		case c == quote && i+1 < len(body):
 			i++ // doubled
 			out.WriteByte(c)
 		case c == '\\' && backslash && i+1 < len(body):
 			i++
-			if !unescape(&out, body[i]) {
+			if c = body[i]; !pattern && (c == '%' || c == '_') {
+				out.WriteByte(c)
+			} else if !unescape(&out, c) {
 				return "", false
 			}
 		default:

@@ -125,7 +125,7 @@ func (p *parser) endsExpr(i int, where place) bool {
 	case lex.KwSelect:
 		return where == inOn || where == inTail || where == inWhere || where == inItems || where == inValues || where == inElement || where == inList
 	case lex.KwInsert:
-		return where == inWhere || where == inTail
+		return where == inWhere || where == inTail || where == inItems && (p.word(i+1) == lex.KwInto || p.word(i+1) == lex.KwOverwrite)
 	case lex.KwJoin, lex.KwInner, lex.KwCross, lex.KwNatural, lex.KwStraightJoin:
 		return where == inOn
 	case lex.KwLeft, lex.KwRight:

@@ -31,6 +31,8 @@ type parser struct {
 	depth   int
 	// inTables counts the tables behind IN that were looked for.
 	inTables int
+	// endless says that the body of a routine had no end.
+	endless bool
 }
 
 var parsers = sync.Pool{New: func() any { return new(parser) }}
@@ -42,7 +44,7 @@ func Extract(sql string, d lex.Dialect, spans *lex.Spans) (*Template, lex.Result
 	var r lex.Result
 	p.toks, r = lex.Tokens(p.toks[:0], sql, d, spans, maxTokens)
 	p.s, p.d, p.ctes, p.depth, p.inTables = sql, d, p.ctes[:0], 0, 0
-	p.windows = nil
+	p.windows, p.endless = nil, false
 	p.build = NewBuilder(d)
 	p.pair()
 	p.text()

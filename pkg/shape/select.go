@@ -56,7 +56,9 @@ func (p *parser) selectRest(n *Query, i int) int {
 			if p.punct(k) == '(' {
 				k++
 			}
-			n.Limit = p.slot(k)
+			if n.Limit = p.slot(k); k == i+1 {
+				n.Limit = SlotOf(p.tok(k).Slot) // TOP 5 *: what follows goes on no number
+			}
 			i += 2
 			if p.punct(i-1) == '(' {
 				i = p.skip(i - 1)

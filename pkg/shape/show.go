@@ -13,7 +13,7 @@ func (p *parser) explain(i int) int {
 		}
 		if p.punct(i) == '(' {
 			for k := i; k < p.skip(i); k++ {
-				analyze = analyze || p.word(k) == lex.KwAnalyze && !p.falseBehind(k)
+				analyze = analyze || (p.word(k) == lex.KwAnalyze || p.word(k) == lex.KwAnalyse) && !p.falseBehind(k)
 			}
 			i = p.skip(i)
 			continue
@@ -64,9 +64,10 @@ func (p *parser) exists(i int) int {
 	return p.end(i)
 }
 
+// falseBehind says that an option is switched off by a word behind it. A literal does not tell: what is read of one text is
+// said of all that differ from it in literals.
 func (p *parser) falseBehind(i int) bool {
-	t := p.tok(i + 1)
-	return t.Word == lex.KwFalse || t.Kind == lex.Literal && (lower(p.raw(i+1)) == "false" || p.raw(i+1) == "0") || p.spells(i+1, "off")
+	return p.word(i+1) == lex.KwFalse || p.spells(i+1, "off")
 }
 
 // lastPath reads the qualified name that the text ends with.
@@ -141,7 +142,8 @@ func (p *parser) describe(i int) int {
 		b.Shape.Statement = Show // of a prepared statement
 		return p.end(i)
 	}
-	for p.word(i) == lex.KwTable || p.word(i) == lex.KwExtended || p.spells(i, "formatted") || p.spells(i, "query") && p.headsQuery(i+1) {
+	for p.word(i) == lex.KwTable || p.word(i) == lex.KwExtended || p.spells(i, "formatted") || p.spells(i, "query") && p.headsQuery(i+1) ||
+		(p.spells(i, "history") || p.spells(i, "detail")) && p.isName(i+1) && p.d.Family() == "spark" {
 		i++
 	}
 	if p.headsQuery(i) || p.word(i) == lex.KwInsert || p.word(i) == lex.KwUpdate || p.word(i) == lex.KwDelete {

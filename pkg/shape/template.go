@@ -1,5 +1,7 @@
 package shape
 
+import "strings"
+
 // Template is what a fingerprint says of a statement, without the values of its literals. It is immutable and may be
 // shared.
 type Template struct {
@@ -44,6 +46,54 @@ type Range struct {
 	Low, High Slot
 	Interval  Slot
 	Unit      string // of the interval, in lower case
+}
+
+// own copies every name out of the text it was read from: a template outlives the text, and must not keep its literals.
+func (t *Template) own() {
+	copies := map[string]string{}
+	own := func(s *string) {
+		c, ok := copies[*s]
+		if !ok {
+			c = strings.Clone(*s)
+			copies[c] = c
+		}
+		*s = c
+	}
+	table := func(x *Table) {
+		own(&x.Catalog)
+		own(&x.Schema)
+		own(&x.Name)
+	}
+	own(&t.shape.Command)
+	for i := range t.shape.Tables {
+		table(&t.shape.Tables[i])
+	}
+	for i := range t.shape.WriteTables {
+		table(&t.shape.WriteTables[i])
+	}
+	for i := range t.shape.UDFs {
+		own(&t.shape.UDFs[i])
+	}
+	for i := range t.shape.Windows {
+		w := &t.shape.Windows[i]
+		own(&w.Function)
+		for k := range w.PartitionBy {
+			own(&w.PartitionBy[k])
+		}
+	}
+	for i := range t.preds {
+		table(&t.preds[i].table)
+		own(&t.preds[i].column)
+	}
+	for i := range t.ranges {
+		own(&t.ranges[i].Unit)
+	}
+	uses := make(map[Table]int, len(t.uses))
+	for x, n := range t.uses {
+		table(&x)
+		uses[x] = n
+	}
+	t.uses = uses
 }
 
 // Statement is the class of the template's statement.

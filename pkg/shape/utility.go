@@ -31,6 +31,21 @@ func (p *parser) dataset(i int) bool {
 	return (p.d == lex.Dremio || p.d == lex.ANSI || p.d == lex.Auto) && (p.spells(i, "vds") || p.spells(i, "pds")) && p.isName(i+1)
 }
 
+// setsServer says that one of the assignments behind SET changes the server: @@global.x, @@persist.x, or GLOBAL x behind a
+// comma.
+func (p *parser) setsServer(i int) bool {
+	for ; i < len(p.toks) && p.punct(i) != ';'; i++ {
+		scope := p.word(i) == lex.KwGlobal || p.spells(i, "global") || p.spells(i, "persist") || p.spells(i, "persist_only")
+		switch {
+		case !scope:
+		case p.op(i-1) == "@@" && p.punct(i+1) == '.' && (p.punct(i-2) == ',' || p.word(i-2) == lex.KwSet),
+			p.punct(i-1) == ',' && p.isName(i+1):
+			return true
+		}
+	}
+	return false
+}
+
 // resource says that the word at i is a kind of file that a session of Spark or Hive can be given: ADD JAR path.
 func (p *parser) resource(i int) bool {
 	if p.tok(i).Kind != lex.Bare || p.punct(i+1) == '.' || p.punct(i+1) == ',' {
@@ -73,7 +88,7 @@ func (p *parser) utility(i int) int {
 			return p.end(i)
 		}
 		s.Statement = Set
-		if p.word(i+1) == lex.KwGlobal || p.spells(i+1, "persist") || p.spells(i+1, "password") {
+		if p.word(i+1) == lex.KwGlobal || p.spells(i+1, "persist") || p.spells(i+1, "password") || p.setsServer(i+1) {
 			b.Wrote = true
 			s.Effect = Repeatable
 		}
@@ -171,7 +186,7 @@ func (p *parser) utility(i int) int {
 		return i
 	case p.spells(i, "flush") && (p.word(i+1) == lex.KwTables || p.word(i+1) == lex.KwTable):
 		return p.objects(i+1, readsTable)
-	case p.spells(i, "handler"):
+	case p.spells(i, "handler"), p.spells(i, "checksum") && p.word(i+1) == lex.KwTable:
 		return p.objects(i+1, readsTable)
 	case (p.spells(i, "backup") || p.spells(i, "split")) && p.word(i+1) == lex.KwTable:
 		return p.objects(i+1, readsTable)
@@ -315,6 +330,11 @@ func (p *parser) alter(i int) int {
 			n, end := p.query(i + 1)
 			b.Roots = append(b.Roots, n)
 			return p.end(end)
+		}
+		if p.punct(i) == '(' && p.opens[i] { // ALTER TABLE t DELETE WHERE a IN (SELECT ..)
+			n, _ := p.subquery(i + 1)
+			b.Roots = append(b.Roots, n)
+			i = p.skip(i) - 1
 		}
 	}
 	return i

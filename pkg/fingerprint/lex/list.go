@@ -97,6 +97,18 @@ func (p *pass) inList() *frame {
 	return nil
 }
 
+// nextRow begins a row of VALUES that no comma sets apart from the one before, as ClickHouse takes them. It prints one, so
+// that both spellings are one text.
+func (p *pass) nextRow(f *frame) {
+	p.endElement(f)
+	p.startElement(f)
+	p.tokens++
+	if o := p.out; o != nil && o.doCanon {
+		o.single(p, ',', pComma)
+	}
+	p.prev = pComma
+}
+
 func (p *pass) comma(off int) {
 	if p.pend != 0 {
 		p.settle(true, false)
@@ -115,10 +127,14 @@ func (p *pass) comma(off int) {
 }
 
 func (p *pass) open(off int) {
+	c := p.s[off]
+	if p.pend&pendRow != 0 && c == '(' && p.rules&ruleInlineData != 0 {
+		p.pend &^= pendRow
+		p.nextRow(p.inList())
+	}
 	if p.pend != 0 {
 		p.settle(false, false)
 	}
-	c := p.s[off]
 	p.mix(uint64(c), tagOp)
 	p.tokens++
 	if p.out != nil {

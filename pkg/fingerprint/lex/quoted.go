@@ -154,9 +154,9 @@ const (
 )
 
 // guessDouble decides once per text, by what stands around its double quotes: a back quote anywhere makes them strings;
-// a dot, FROM, JOIN, INTO, TABLE, UPDATE, SELECT or BY before them, or a dot or a comparison behind them, makes them names.
-// So does AS, unless others stand behind a comparison or an opening bracket: MySQL takes strings as aliases. Without any
-// such sign they are strings, since a name that is lost costs less than a value that leaks.
+// a dot, FROM, JOIN, INTO, TABLE, UPDATE or BY before them, or a dot or a comparison behind them, makes them names. So does
+// AS or SELECT, unless others stand behind a comparison or an opening bracket: MySQL selects strings and takes them as
+// aliases. Without any such sign they are strings, since a name that is lost costs less than a value that leaks.
 func (p *pass) guessDouble() uint8 {
 	if p.guessed == 0 {
 		p.guessed = p.lookAtDoubles()
@@ -166,7 +166,7 @@ func (p *pass) guessDouble() uint8 {
 
 func (p *pass) lookAtDoubles() uint8 {
 	s := p.s
-	guess, alias, value := doubleString, false, false
+	guess, weak, value := doubleString, false, false
 	named := false // what was read last says that a name comes
 	operand := false
 	var word Word
@@ -193,10 +193,10 @@ func (p *pass) lookAtDoubles() uint8 {
 			end := find(s, i+1, '"', '"')
 			switch {
 			case end >= len(s):
-			case named && word == KwAs:
-				alias = true
-			case named && (word != KwSelect || nameEnd(s, i+1) == end) || p.namedBehind(end+1):
+			case named && word != KwAs && word != KwSelect || p.namedBehind(end+1):
 				guess = doubleName
+			case named && (word == KwAs || nameEnd(s, i+1) == end):
+				weak = true
 			}
 			value = value || operand
 			i, named, operand = end, false, false
@@ -206,7 +206,7 @@ func (p *pass) lookAtDoubles() uint8 {
 		}
 		i++
 	}
-	if alias && !value {
+	if weak && !value {
 		return doubleName
 	}
 	return guess

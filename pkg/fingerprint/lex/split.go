@@ -2,8 +2,8 @@ package lex
 
 import "strings"
 
-// Split finds the first delimiter of a text that stands outside of quotes and comments. It returns where the statement
-// ends and where the next one begins; without a delimiter ok is false and both are the text's length, with open saying
+// Split finds the first delimiter of a text that stands outside of quotes and comments; \G and its like end a statement as
+// well. It returns where the statement ends and where the next one begins; without a delimiter ok is false and both are the text's length, with open saying
 // that the text ends inside of quotes or a comment.
 func Split(s string, d Dialect, delimiter string) (end, next int, ok, open bool) {
 	p := splitter{s: s, rules: d.info().rules}
@@ -17,6 +17,11 @@ func Split(s string, d Dialect, delimiter string) (end, next int, ok, open bool)
 			i++
 			continue
 		}
+		if c == '\\' {
+			if next := goEnd(s, i); next > 0 {
+				return i, next, true, false
+			}
+		}
 		if i = p.step(i); i > len(s) {
 			return len(s), len(s), false, true
 		}
@@ -24,9 +29,47 @@ func Split(s string, d Dialect, delimiter string) (end, next int, ok, open bool)
 	return len(s), len(s), false, false
 }
 
+// goEnd is the end of a client's command that sends the statement before it, if one stands at the backslash at i: \g and \G
+// anywhere, \gx and its like with what they take from the line. Outside of quotes no dialect has a backslash of its own.
+func goEnd(s string, i int) int {
+	j := i + 1
+	for j < len(s) && s[j]|0x20 >= 'a' && s[j]|0x20 <= 'z' {
+		j++
+	}
+	switch s[i+1 : j] {
+	case "g", "G":
+		return j
+	case "gx", "gset", "gexec", "gdesc":
+		return lineEnd(s, j)
+	}
+	return 0
+}
+
+// Lead is where the first token of a text begins, behind blanks and comments.
+func Lead(s string, d Dialect) int {
+	p := splitter{s: s, rules: d.info().rules}
+	for i := 0; i < len(s); {
+		next := i
+		switch c := s[i]; {
+		case class[c] == cSpace:
+			next = i + 1
+		case c == '/' && i+2 < len(s) && s[i+1] == '*' && s[i+2] != '+' && (s[i+2] != '!' || p.rules&ruleVersioned == 0),
+			c == '-' && i+1 < len(s) && s[i+1] == '-', c == '#':
+			if end := p.step(i); end > i+1 {
+				next = end
+			}
+		}
+		if next == i {
+			return i
+		}
+		i = next
+	}
+	return len(s)
+}
+
 // splitStops are the bytes that may begin something in which a delimiter does not count.
 var splitStops = func() (t [256]bool) {
-	for _, c := range "'\"`-#/$" {
+	for _, c := range "'\"`-#/$\\" {
 		t[c] = true
 	}
 	return t

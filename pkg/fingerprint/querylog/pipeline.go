@@ -39,7 +39,7 @@ func (p *pipeline) run(r io.Reader, w io.Writer) (Result, error) {
 	var wait sync.WaitGroup
 	for range p.workers {
 		wait.Go(func() {
-			worker := newWorker(p.o)
+			worker := newWorker(p.o, p.workers)
 			for b := range p.jobs {
 				b.out = (*p.free.Get().(*[]byte))[:0]
 				worker.batch(b)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -135,6 +136,95 @@ func TestRowsOfCopyAreNoStatements(t *testing.T) {
 	require.Equal(t, []string{"t"}, lines[0].WriteTables)
 	require.Equal(t, "select $1", lines[1].Canonical)
 }
+
+// What stands around statements in the files of real clients and servers is no part of them.
+func TestLinesForTheClientAreNoStatements(t *testing.T) {
+	for _, c := range []struct {
+		d    lex.Dialect
+		log  string
+		want []string
+	}{
+		{lex.MySQL, "/usr/sbin/mysqld, Version: 8.0.34 (GPL). started with:\nTcp port: 3306  Unix socket: /run/x.sock\nTime                 Id Command    Argument\n" +
+			"# Time: 2026-01-01\n# Query_time: 2.0\nuse shop;\nSET timestamp=1;\nselect 1;", []string{"use shop", "set timestamp = ?", "select ?"}},
+		{lex.MySQL, "select 1;\n# administrator command: Quit;\n/* x */ DELIMITER $$\nselect 2; select 3$$\n-- y\ndelimiter ;\nselect 4;", []string{"select ?", "select ?; select ?", "select ?"}},
+		{lex.MySQL, "select 1\\G\nselect 'a\\g', 2\\g select 3", []string{"select ?", "select ?, ?", "select ?"}},
+		{lex.Postgres, "\\restrict s3cr3t\nSELECT 1;\n\\connect db\nSELECT 2 \\gx\nSELECT 3 \\gset p_\n\\unrestrict s3cr3t\nSELECT 4;", []string{"select $1", "select $1", "select $1", "select $1"}},
+		{lex.MySQL, "CREATE PROCEDURE p() BEGIN IF a THEN DELETE FROM t; END IF; SET x = CASE WHEN a THEN 1 END; CASE a WHEN 1 THEN SELECT 'END;'; END CASE; BEGIN SELECT 1; END; END;\nSELECT 2;",
+			[]string{"create procedure p() begin if a then delete from t; end if; set x = case when a then ? end; case a when ? then select ?; end case; begin select ?; end; end", "select ?"}},
+		{lex.MySQL, "CREATE TRIGGER r BEFORE INSERT ON t FOR EACH ROW SET NEW.a = 1; SELECT 2;", []string{"create trigger r before insert on t for each row set new.a = ?", "select ?"}},
+		{lex.MySQL, "CREATE PROCEDURE p() BEGIN SELECT 1; SELECT 2;", []string{"create procedure p() begin select ?", "select ?"}},
+		{lex.Postgres, "CREATE FUNCTION f() RETURNS int BEGIN ATOMIC SELECT 1; SELECT 2; END; BEGIN; SELECT 3; END;",
+			[]string{"create function f() returns int begin atomic select $1; select $2; end", "begin", "select $1", "end"}},
+		{lex.Trino, "SELECT '/x, Version: y started with:' FROM t; Time;", []string{"select ? from t", "time"}},
+	} {
+		lines, _ := run(t, c.log, querylog.Options{Input: querylog.SQL, Dialect: c.d})
+		var got []string
+		for _, l := range lines {
+			got = append(got, l.Canonical)
+		}
+		require.Equal(t, c.want, got, c.log)
+	}
+}
+
+// The same text of canonical SQL says the same of every statement, whichever of them comes first.
+func TestOrderOfStatementsDoesNotMatter(t *testing.T) {
+	for _, pair := range [][2]string{
+		{"SELECT * FROM t WHERE a = NULL", "SELECT * FROM t WHERE a = 5"},
+		{"SELECT * FROM t WHERE a IN (NULL, 1)", "SELECT * FROM t WHERE a IN (2)"},
+		{"SELECT * FROM t WHERE a LIKE NULL", "SELECT * FROM t WHERE a LIKE 'x%'"},
+		{"EXPLAIN (ANALYZE 0) DELETE FROM t", "EXPLAIN (ANALYZE 1) DELETE FROM t"},
+		{"SELECT * FROM t LIMIT NULL", "SELECT * FROM t LIMIT 5"},
+		{"SELECT * FROM t WHERE a = DATE '2026-01-01'", "SELECT * FROM t WHERE a = DATE 'x'"},
+	} {
+		o := querylog.Options{Input: querylog.SQL, Dialect: lex.Postgres, Workers: 1}
+		forth, _ := run(t, pair[0]+";"+pair[1], o)
+		back, _ := run(t, pair[1]+";"+pair[0], o)
+		require.Equal(t, forth[0].Canonical, forth[1].Canonical)
+		for i := range forth {
+			forth[i].ID, back[i].ID = nil, nil
+		}
+		require.Equal(t, forth[0], back[1])
+		require.Equal(t, forth[1], back[0])
+	}
+}
+
+// However many fingerprints a log has and however long they are, what is kept of them is bounded.
+func TestMemoryIsBoundedByBytesAndNotByFingerprints(t *testing.T) {
+	long := strings.Repeat("a_long_name_", 8000)
+	i := 0
+	var rest string
+	log := readerFunc(func(p []byte) (int, error) {
+		if rest == "" {
+			if i++; i > 1000 {
+				return 0, io.EOF
+			}
+			rest = fmt.Sprintf("SELECT %s%d FROM t;", long, i)
+		}
+		n := copy(p, rest)
+		rest = rest[n:]
+		return n, nil
+	})
+	for _, top := range []int{0, 3} {
+		i = 0
+		var most, calls uint64
+		result, err := querylog.Run(log, io.Discard, querylog.Options{Input: querylog.SQL, Dialect: lex.Trino, Top: top, Workers: 2, Progress: func(int) {
+			if calls++; calls%40 == 0 {
+				var m runtime.MemStats
+				runtime.GC()
+				runtime.ReadMemStats(&m)
+				most = max(most, m.HeapAlloc)
+			}
+		}})
+		require.NoError(t, err)
+		require.EqualValues(t, 1000, result.Statements)
+		require.NotZero(t, most)
+		require.Less(t, most, uint64(165<<20))
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 func TestSummaryCounts(t *testing.T) {
 	var in strings.Builder

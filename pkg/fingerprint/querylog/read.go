@@ -14,6 +14,8 @@ const (
 	chunk = 256 << 10
 	// maxStatement bounds one statement or line; what is longer is cut there.
 	maxStatement = 64 << 20
+	// maxBlock is how far the END of a routine is looked for; without one, its first semicolon ends it.
+	maxBlock = 1 << 20
 )
 
 // read cuts the log into batches.
@@ -79,6 +81,7 @@ type cutter struct {
 	delimiter string
 	number    int64
 	copying   bool // rows of COPY .. FROM STDIN follow
+	endless   int  // that many bytes were searched for the END of a routine, in vain
 }
 
 // lines takes whole lines.
@@ -107,6 +110,7 @@ func (c *cutter) statements(buf []byte, last bool) (*batch, int) {
 			break
 		}
 		pos += next
+		c.endless = max(c.endless-next, 0)
 	}
 	if pos == 0 && len(text) >= maxStatement {
 		b.statements = append(b.statements, text[:maxStatement])
@@ -125,17 +129,22 @@ func (c *cutter) one(b *batch, text string, last bool) (int, bool) {
 	if c.copying {
 		return c.rows(text, last)
 	}
-	if lead := len(text) - len(strings.TrimLeft(text, " \t\r\n")); hasWord(text[lead:], "delimiter") {
-		line, _, ended := strings.Cut(text[lead:], "\n")
-		if !ended && !last {
-			return 0, false
-		}
-		if d := strings.TrimSpace(line[len("delimiter"):]); d != "" {
-			c.delimiter = d
-		}
-		return min(lead+len(line)+1, len(text)), true
+	lead := lex.Lead(text, c.d)
+	if end := c.client(text, lead, last); end != lead {
+		return max(end, 0), end > 0
 	}
 	end, next, ok, _ := lex.Split(text, c.d, c.delimiter)
+	if ok && c.delimiter == ";" && c.endless == 0 && lex.HasBlock(text[min(lead, end):end]) {
+		e, n, whole := lex.SplitBlock(text[lead:min(lead+maxBlock, len(text))], c.d)
+		switch {
+		case whole:
+			end, next = lead+e, lead+n
+		case !last && len(text)-lead < maxBlock:
+			return 0, false
+		default:
+			c.endless = lead + maxBlock
+		}
+	}
 	if !ok && !last {
 		return 0, false
 	}
@@ -144,6 +153,47 @@ func (c *cutter) one(b *batch, text string, last bool) (int, bool) {
 		c.copying = copies(sql)
 	}
 	return next, true
+}
+
+// client reads a line that is for the client and no statement, at the start of one: DELIMITER, psql's backslash, and what
+// MySQL writes at the head of a slow-query log. It returns where the line ends, lead if there is none, and a negative number
+// if the text ends before the line does.
+func (c *cutter) client(text string, lead int, last bool) int {
+	if lead == len(text) {
+		return lead
+	}
+	line := text[lead:]
+	delimiter := hasWord(line, "delimiter")
+	if !delimiter && !mayBeClient[line[0]] {
+		return lead
+	}
+	line, _, ended := strings.Cut(line, "\n")
+	switch {
+	case delimiter:
+		if !ended && !last {
+			return -1
+		}
+		if d := strings.TrimSpace(line[len("delimiter"):]); d != "" {
+			c.delimiter = d
+		}
+	case line[0] == '\\' && len(line) > 1 && line[1] >= 'a' && line[1] <= 'z' && line[1] != 'g', slowHeader(strings.TrimSpace(line)):
+		if !ended && !last {
+			return -1
+		}
+	default:
+		return lead
+	}
+	return min(lead+len(line)+1, len(text))
+}
+
+// mayBeClient are the bytes that a line for the client may begin with, beside DELIMITER.
+var mayBeClient = [256]bool{'\\': true, '/': true, 'T': true, 'C': true, 'D': true, 'm': true}
+
+// slowHeader says that a line is one of the three that a server of MySQL's kind writes when it opens its slow-query log.
+func slowHeader(line string) bool {
+	return strings.HasSuffix(line, "started with:") && strings.Contains(line, ", Version: ") ||
+		strings.HasPrefix(line, "Tcp port: ") || strings.HasPrefix(line, "TCP Port: ") ||
+		strings.HasPrefix(line, "Time ") && strings.HasSuffix(line, " Argument") && strings.Contains(line, " Id Command")
 }
 
 // rows skips the data of COPY .. FROM STDIN, which ends with a line of a backslash and a dot.

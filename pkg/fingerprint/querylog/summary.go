@@ -1,6 +1,7 @@
 package querylog
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"strings"
@@ -9,10 +10,11 @@ import (
 	"github.com/pointsman/pointsman/pkg/shape"
 )
 
-// maxCounted bounds the fingerprints that a summary counts one by one; statements of further ones are counted together.
-const maxCounted = 1 << 20
+// maxCounted bounds the bytes of fingerprints that a summary counts one by one; statements of further ones are counted
+// together.
+const maxCounted = 128 << 20
 
-// count is how often a fingerprint was seen.
+// count is how often a fingerprint was seen in a batch.
 type count struct {
 	entry *entry
 	n     int64
@@ -20,11 +22,21 @@ type count struct {
 
 // summary adds counts up by identity.
 type summary struct {
-	counts map[fingerprint.ID]*count
+	counts map[fingerprint.ID]*counted
+	bytes  int
 	rest   int64
 }
 
-func newSummary() *summary { return &summary{counts: map[fingerprint.ID]*count{}} }
+// counted is what a summary keeps of a fingerprint: less than the worker that has found it, which forgets.
+type counted struct {
+	canonical string
+	statement shape.Statement
+	readOnly  bool
+	tables    []string
+	n         int64
+}
+
+func newSummary() *summary { return &summary{counts: map[fingerprint.ID]*counted{}} }
 
 func (s *summary) add(batch map[fingerprint.ID]*count) {
 	for _, c := range batch {
@@ -32,12 +44,24 @@ func (s *summary) add(batch map[fingerprint.ID]*count) {
 			have.n += c.n
 			continue
 		}
-		if len(s.counts) >= maxCounted {
+		sh := c.entry.template.Unbound()
+		one := &counted{canonical: c.entry.canonical, statement: sh.Statement, readOnly: sh.ReadOnly, tables: shape.Names(sh.Tables), n: c.n}
+		if n := one.size(); s.bytes+n > maxCounted {
 			s.rest += c.n
-			continue
+		} else {
+			s.bytes += n
+			s.counts[c.entry.id] = one
 		}
-		s.counts[c.entry.id] = c
 	}
+}
+
+// size is about what the count takes in memory.
+func (c *counted) size() int {
+	n := 256 + len(c.canonical)
+	for _, t := range c.tables {
+		n += 16 + len(t)
+	}
+	return n
 }
 
 // Top is one line of a summary.
@@ -62,19 +86,22 @@ type Totals struct {
 
 // top writes the n most frequent fingerprints and the totals.
 func (s *summary) top(n int, total Result) []byte {
-	all := make([]*count, 0, len(s.counts))
-	for _, c := range s.counts {
-		all = append(all, c)
+	type ranked struct {
+		id fingerprint.ID
+		*counted
 	}
-	slices.SortFunc(all, func(a, b *count) int {
-		return cmp.Or(cmp.Compare(b.n, a.n), strings.Compare(a.entry.canonical, b.entry.canonical))
+	all := make([]ranked, 0, len(s.counts))
+	for id, c := range s.counts {
+		all = append(all, ranked{id, c})
+	}
+	slices.SortFunc(all, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(b.n, a.n), strings.Compare(a.canonical, b.canonical), bytes.Compare(a.id[:], b.id[:]))
 	})
 	var out []byte
 	for _, c := range all[:min(n, len(all))] {
-		sh := c.entry.template.Unbound()
 		out = append(out, encoded(Top{
-			Count: c.n, Share: float64(c.n) / float64(total.Statements), Fingerprint: c.entry.id.String(), Statement: cmp.Or(string(sh.Statement), string(shape.Other)),
-			ReadOnly: sh.ReadOnly, Tables: shape.Names(sh.Tables), Example: c.entry.canonical,
+			Count: c.n, Share: float64(c.n) / float64(total.Statements), Fingerprint: c.id.String(), Statement: cmp.Or(string(c.statement), string(shape.Other)),
+			ReadOnly: c.readOnly, Tables: c.tables, Example: c.canonical,
 		})...)
 		out = append(out, '\n')
 	}

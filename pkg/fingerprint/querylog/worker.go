@@ -10,13 +10,15 @@ import (
 	"github.com/pointsman/pointsman/pkg/shape/tidbast"
 )
 
-// maxKnown bounds the fingerprints that a worker remembers; beyond it, it starts afresh.
-const maxKnown = 1 << 16
+// maxKnown bounds the bytes of fingerprints that all workers remember together; beyond its part, a worker starts afresh.
+const maxKnown = 64 << 20
 
 // worker reads statements. It has its own memory of fingerprints, so that workers share nothing.
 type worker struct {
 	o       Options
 	known   map[known]*entry
+	bytes   int // of what is known
+	limit   int
 	spans   lex.Spans
 	binding shape.Binding
 	object  object
@@ -38,7 +40,14 @@ type entry struct {
 	source    []byte
 }
 
-func newWorker(o Options) *worker { return &worker{o: o, known: map[known]*entry{}} }
+func newWorker(o Options, workers int) *worker {
+	return &worker{o: o, known: map[known]*entry{}, limit: maxKnown / workers}
+}
+
+// size is about what the entry takes in memory.
+func (e *entry) size() int {
+	return 512 + e.template.Size() + len(e.canonical) + cap(e.head) + cap(e.body) + cap(e.source)
+}
 
 // batch reads the statements of one batch.
 func (w *worker) batch(b *batch) {
@@ -101,7 +110,6 @@ func (w *worker) entry(k known, sql string, d lex.Dialect) *entry {
 	if e := w.known[k]; e != nil {
 		return e
 	}
-	sql = strings.Clone(sql) // it is part of a whole batch, which must not live as long as the entry
 	template := tidbast.Parse(sql, d)
 	if template == nil {
 		var spans lex.Spans
@@ -110,8 +118,10 @@ func (w *worker) entry(k known, sql string, d lex.Dialect) *entry {
 	fp := fingerprint.New(sql, d)
 	e := &entry{id: fp.ID, canonical: fp.Canonical, template: template}
 	e.render()
-	if len(w.known) >= maxKnown {
+	n := e.size()
+	if w.bytes += n; w.bytes > w.limit {
 		clear(w.known)
+		w.bytes = n
 	}
 	w.known[k] = e
 	return e

@@ -65,6 +65,10 @@ func (p *shim) keyword(i int) int {
 		if p.punct(i+1) == '(' && p.raw(i-1) == "*" {
 			p.refused = true
 		}
+	case lex.KwUser:
+		if p.d == lex.Postgres {
+			p.refused = true // a function there, a name here
+		}
 	case lex.KwDistinct:
 		if p.tok(i+1).Word == lex.KwOn || p.tok(i+1).Word == lex.KwFrom {
 			p.refused = true

@@ -34,6 +34,7 @@ func Parse(sql string, d lex.Dialect) *shape.Template {
 	p := shims.Get().(*shim)
 	defer shims.Put(p)
 	text, ok := p.text(sql, d)
+	p.s = "" // what waits for the next text must not keep this one
 	if !ok {
 		return nil
 	}

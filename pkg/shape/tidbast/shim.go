@@ -104,8 +104,6 @@ func (p *shim) literal(i int) {
 	switch p.class[t.Slot] {
 	case lex.String:
 		p.write("'" + slotMark + strconv.FormatUint(uint64(t.Slot), 10) + "'")
-	case lex.Null:
-		p.write("NULL")
 	case lex.Opaque:
 		p.refused = true
 	default:

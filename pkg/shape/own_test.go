@@ -1,0 +1,46 @@
+package shape_test
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pointsman/pointsman/pkg/fingerprint/lex"
+	"github.com/pointsman/pointsman/pkg/shape"
+	"github.com/pointsman/pointsman/pkg/shape/tidbast"
+)
+
+// A template is kept, so that nothing of it may point into the text: that would keep the text, and with it its literals.
+func TestTemplatesKeepNothingOfTheText(t *testing.T) {
+	for name, parse := range map[string]func(string) *shape.Template{
+		"tokens": func(sql string) *shape.Template {
+			var spans lex.Spans
+			made, _ := shape.Extract(sql, lex.MySQL, &spans)
+			return made
+		},
+		"tree": func(sql string) *shape.Template { return tidbast.Parse(sql, lex.MySQL) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := new(strings.Builder)
+			text.WriteString("select a, my_udf(b), sum(c) over (partition by d) from s.t where e = 1 and f > now() - interval 5 day and g in ('")
+			text.WriteString(strings.Repeat("x", 8<<20))
+			text.WriteString("')")
+			var before, after runtime.MemStats
+			sql := text.String()
+			text = nil
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			made := parse(sql)
+			require.NotNil(t, made)
+			sql = "" //nolint:ineffassign,wastedassign // the last reference to the text, but for what the template keeps
+			runtime.GC()
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(-4<<20), "the text is still held")
+			require.Equal(t, []string{"my_udf"}, made.Unbound().UDFs)
+			runtime.KeepAlive(made)
+		})
+	}
+}
