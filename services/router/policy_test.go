@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/policy"
 	"github.com/pointsman/pointsman/pkg/signal"
+	"github.com/pointsman/pointsman/pkg/stream/topicadmin"
 	"github.com/pointsman/pointsman/pkg/telemetry/telemetrytest"
 	"github.com/pointsman/pointsman/services/router"
 )
@@ -174,4 +176,14 @@ func TestLatchIsFoldedFromTheTopic(t *testing.T) {
 	require.Eventually(t, func() bool { return strings.Contains(metrics(), `policy_reloads_total{result="taken"} 2`) }, 5*time.Second, 10*time.Millisecond)
 	require.Equal(t, "default", ask("c").Rule, "it never went on")
 	require.Contains(t, metrics(), `pointsman_router_latch{latch="saturated"} -1`)
+}
+
+// TestSignalsAreKeptForTheLatches: a router that starts can fold a latch from all that it may depend on.
+func TestSignalsAreKeptForTheLatches(t *testing.T) {
+	specs, err := topicadmin.Specs()
+	require.NoError(t, err)
+	i := slices.IndexFunc(specs, func(s topicadmin.Spec) bool { return s.Name == event.TopicSignals })
+	require.GreaterOrEqual(t, i, 0)
+	require.GreaterOrEqual(t, specs[i].CompactionLag, policy.LongestKeep+5*time.Minute)
+	require.Equal(t, fmt.Sprint(specs[i].CompactionLag.Milliseconds()), specs[i].Configs()["min.compaction.lag.ms"])
 }
