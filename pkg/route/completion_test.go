@@ -38,64 +38,80 @@ func TestEstimatesOfACandidate(t *testing.T) {
 		{"no history", nil, event.Evidence{Level: "prior"}, 151, nil},
 		{"its own", []edit{runs("interactive", "", 1000, 200, nil)}, event.Evidence{Level: "fingerprint", N: 1000, Window: "7d"}, 207, nil},
 		{
-			"with parameters of this size", []edit{runs("interactive", "", 1000, 200, nil), runs("interactive", "1e9", 500, 8000, nil), func(in *route.Input) { in.Bucket = "1e9" }},
-			event.Evidence{Level: "bucket", N: 500, Window: "7d"}, 8026, nil,
+			"with parameters of this size",
+			[]edit{runs("interactive", "", 1000, 200, nil), runs("interactive", "1e9", 500, 8000, nil), func(in *route.Input) { in.Bucket = "1e9" }},
+			event.Evidence{Level: "bucket", N: 500, Window: "7d"},
+			8026, nil,
 		},
 		{
-			"a size that nobody has asked for", []edit{runs("interactive", "", 1000, 200, nil), runs("interactive", "1e9", 500, 8000, nil), func(in *route.Input) { in.Bucket = "1e3" }},
-			event.Evidence{Level: "fingerprint", N: 1000, Window: "7d"}, 207, nil,
+			"a size that nobody has asked for",
+			[]edit{runs("interactive", "", 1000, 200, nil), runs("interactive", "1e9", 500, 8000, nil), func(in *route.Input) { in.Bucket = "1e3" }},
+			event.Evidence{Level: "fingerprint", N: 1000, Window: "7d"},
+			207, nil,
 		},
 		{
 			"elsewhere, at 60 % of the speed", []edit{runs("batch", "", 1000, 2167, nil)}, // ten times what is assumed of batch
 			event.Evidence{Level: "engine", N: 1000, Window: "7d"}, 1224, nil,
 		},
 		{
-			"stopped for their time: no failures, but long runs", []edit{runs("interactive", "", 10, 200, func(p *profile.Profile) {
+			"stopped for their time: no failures, but long runs",
+			[]edit{runs("interactive", "", 10, 200, func(p *profile.Profile) {
 				p.Runs, p.TimeStops, p.TimeStopMs = 20, 10, new(float64(5000))
 			})},
-			event.Evidence{Level: "fingerprint", N: 10, Window: "7d"}, 5130, func(t *testing.T, e *event.CandidateEstimate) {
+			event.Evidence{Level: "fingerprint", N: 10, Window: "7d"},
+			5130, func(t *testing.T, e *event.CandidateEstimate) {
 				hit, _ := e.PHit.Get()
 				require.InDelta(t, 0.66, hit, 0.15, "about half of them took longer than the SLA")
 			},
 		},
 		{
-			"half of them failed", []edit{runs("interactive", "", 100, 200, func(p *profile.Profile) { p.Runs = 200 })},
-			event.Evidence{Level: "fingerprint", N: 100, Window: "7d"}, 209, func(t *testing.T, e *event.CandidateEstimate) {
+			"half of them failed",
+			[]edit{runs("interactive", "", 100, 200, func(p *profile.Profile) { p.Runs = 200 })},
+			event.Evidence{Level: "fingerprint", N: 100, Window: "7d"},
+			209, func(t *testing.T, e *event.CandidateEstimate) {
 				hit, _ := e.PHit.Get()
 				require.InDelta(t, 0.5, hit, 0.01)
 				require.InDelta(t, 2*0.209, e.Cost.Or(0), 0.01, "what fails is paid for and runs again")
 			},
 		},
 		{
-			"three times as slow as usual", []edit{runs("interactive", "", 1000, 200, nil), set("interactive", map[signal.Name]float64{signal.SlowDown: 3})},
-			event.Evidence{Level: "fingerprint", N: 1000, Window: "7d"}, 621, nil,
+			"three times as slow as usual",
+			[]edit{runs("interactive", "", 1000, 200, nil), set("interactive", map[signal.Name]float64{signal.SlowDown: 3})},
+			event.Evidence{Level: "fingerprint", N: 1000, Window: "7d"},
+			621, nil,
 		},
 		{
-			"asleep: waking takes time and money", []edit{func(in *route.Input) {
+			"asleep: waking takes time and money",
+			[]edit{func(in *route.Input) {
 				p := in.Policy
 				p.Pools[0].SleepsAtZero = true
 			}, set("interactive", map[signal.Name]float64{signal.Ready: 0, signal.WakeMs: 2000})},
-			event.Evidence{Level: "prior"}, 151, func(t *testing.T, e *event.CandidateEstimate) {
+			event.Evidence{Level: "prior"},
+			151, func(t *testing.T, e *event.CandidateEstimate) {
 				require.InDelta(t, 2000, e.AcquireMs.Or(0), 0.01)
 				require.InDelta(t, 2.151, e.Cost.Or(0), 0.01)
 			},
 		},
 		{
-			"a session and a delivery of their own", []edit{func(in *route.Input) {
+			"a session and a delivery of their own",
+			[]edit{func(in *route.Input) {
 				in.Policy = load(t, "engines: {interactive: {kind: clickhouse, startup_ms: 10, bytes_per_second: 100 MB, acquire_ms: 300, delivery_ms: 700}}\nrules: [{name: default, route: auto}]\n")
 			}},
-			event.Evidence{Level: "prior"}, 151, func(t *testing.T, e *event.CandidateEstimate) {
+			event.Evidence{Level: "prior"},
+			151, func(t *testing.T, e *event.CandidateEstimate) {
 				require.Equal(t, []float64{300, 700}, []float64{e.AcquireMs.Or(0), e.DeliverMs.Or(0)})
 				require.InDelta(t, 1151, e.TotalMs.Or(0), 1)
 			},
 		},
 		{
-			"a reflection answers: the raw scan is no measure", []edit{func(in *route.Input) {
+			"a reflection answers: the raw scan is no measure",
+			[]edit{func(in *route.Input) {
 				in.Policy = load(t, "engines: {interactive: {kind: clickhouse, startup_ms: 10, bytes_per_second: 100 MB, supports_reflections: true}}\nrules: [{name: default, route: auto}]\n")
 				in.Estimates[route.ScanBytes] = signal.Of(1e12, signal.Bytes, "catalog", now)
 				in.Estimates[route.ReflectionCovers] = signal.OfFlag(true, "planner", now)
 			}},
-			event.Evidence{Level: "prior"}, 14, nil,
+			event.Evidence{Level: "prior"},
+			14, nil,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

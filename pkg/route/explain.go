@@ -113,14 +113,21 @@ func basis(e event.Evidence) string {
 	case e.Level == estimate.FromPrior && e.N == 0:
 		return "no history there, from the pool's start-up time and scan rate"
 	case e.Level == estimate.FromPrior:
-		return fmt.Sprintf("only %d runs, so mostly from the pool's start-up time and scan rate", e.N)
+		return "only " + ofRuns(e.N) + ", so mostly from the pool's start-up time and scan rate"
 	case e.Level == estimate.FromEngine:
-		return fmt.Sprintf("no history there, from %d runs on other clusters of the engine in %s", e.N, e.Window)
+		return "no history there, from " + ofRuns(e.N) + " on other clusters of the engine in " + e.Window
 	case e.Level == estimate.FromBucket:
-		return fmt.Sprintf("from %d runs with parameters of this size in %s", e.N, e.Window)
+		return "from " + ofRuns(e.N) + " with parameters of this size in " + e.Window
 	default:
-		return fmt.Sprintf("from %d runs in %s", e.N, e.Window)
+		return "from " + ofRuns(e.N) + " in " + e.Window
 	}
+}
+
+func ofRuns(n int64) string {
+	if n == 1 {
+		return "1 run"
+	}
+	return integer(n) + " runs"
 }
 
 // shown is the order in which people like to read the facts.

@@ -210,6 +210,7 @@ func TestReasonsPage(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(want), b.String(), "run `go test ./pkg/route -update`")
 }
+
 // proxysql#3340, tiproxy#768: a signal that is missing was read as good, or as so bad that the node was never used.
 func TestAMissingLoadIsNeitherIdleNorFull(t *testing.T) {
 	same := func(in *route.Input) {
