@@ -14,7 +14,7 @@ VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo de
 LDFLAGS   := -X github.com/pointsman/pointsman/pkg/telemetry/buildinfo.version=$(VERSION)
 BIN       := $(CURDIR)/bin
 
-.PHONY: help up build test test-real race lint verify generate fmt bench fuzz vuln
+.PHONY: help up build test test-real test-tidb race lint verify generate fmt bench fuzz vuln
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-10s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ test: ## Run all tests that need nothing but Go (and npm, once)
 
 test-real: ## Run the tests on real servers (Kafka, Trino, PostgreSQL, MariaDB; each is skipped where it is not installed)
 	go test -tags real -p 1 -timeout 30m -v $$(grep -rlE '^//go:build .*\breal\b' --include='*_test.go' . | xargs -n1 dirname | sort -u) | awk '/^(=== (RUN|PAUSE|CONT|NAME)|\?  )/ {next} {print} /SKIP real / {n++} END {if (n) printf "%d tests on real servers were skipped; each says above which server is missing, and what it needs\n", n}'
+
+test-tidb: ## Run the engine suite on TiDB, which is built from source once: ten minutes or more (not in CI)
+	go test -tags tidb -timeout 90m -run TestTiDB -v ./pkg/engine/mysql | grep -v -E '^(=== (RUN|PAUSE|CONT|NAME)|\?  )'
 
 race: ## Run all tests with the race detector
 	go test -race -p $(P) -timeout 40m $(PKG)

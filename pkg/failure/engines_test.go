@@ -44,6 +44,7 @@ func TestClassifyPostgresAndTheMySQLFamily(t *testing.T) {
 		{"mariadb", "1290", "running with the --read-only option", failure.Answered, failure.Semantic},
 		{"mariadb", "1290", "running with the --max-session-mem-used=8192 option", failure.Answered, failure.MemoryLimit},
 		{"tidb", "8175", "", failure.Answered, failure.MemoryLimit},
+		{"tidb", "1105", "Your query has been cancelled due to exceeding the allowed memory limit for a single SQL query.", failure.Answered, failure.MemoryLimit},
 		{"tidb", "9005", "", failure.Answered, failure.ClusterDown},
 		{"tidb", "1105", "Out Of Memory Quota![conn=1]", failure.Answered, failure.MemoryLimit},
 		{"mysql", "1053", "Server shutdown in progress", failure.Answered, failure.ClusterDown},

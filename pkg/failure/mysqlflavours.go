@@ -38,6 +38,7 @@ var (
 	tidb = merged(mysql8, map[string]entry{
 		"1105": {name: "ER_UNKNOWN_ERROR", class: Internal, when: []meaning{
 			{contains: "out of memory quota", class: MemoryLimit},
+			{contains: "exceeding the allowed memory limit", class: MemoryLimit}, // seen of 7.5, which has 8175 for it
 		}},
 		"1317": {name: "ER_QUERY_INTERRUPTED", class: KilledByOperator, when: []meaning{
 			{contains: "max_execution_time", class: Timeout},
