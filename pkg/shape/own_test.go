@@ -44,3 +44,15 @@ func TestTemplatesKeepNothingOfTheText(t *testing.T) {
 		})
 	}
 }
+
+// What lies beyond the tokens that are looked at may write: then the statement is not called one that only reads.
+func TestTextsBeyondTheBoundAreNotCalledReadOnly(t *testing.T) {
+	long := "SELECT " + strings.Repeat("a, ", 1<<18) + "b FROM t"
+	require.True(t, (shape.Of(long, lex.MySQL)).ReadOnly)
+	for _, more := range []string{"; DROP TABLE u", " FOR UPDATE"} {
+		s := shape.Of(long+more, lex.MySQL)
+		require.Equal(t, shape.Select, s.Statement)
+		require.False(t, s.ReadOnly)
+		require.True(t, s.Partial)
+	}
+}

@@ -48,6 +48,11 @@ func Extract(sql string, d lex.Dialect, spans *lex.Spans) (*Template, lex.Result
 	p.build = NewBuilder(d)
 	p.pair()
 	p.text()
+	if len(p.toks) >= maxTokens {
+		// What was not looked at may write or lock: the pass over the bytes has seen whether there is more than one statement.
+		p.build.Wrote = p.build.Wrote || r.Flags&lex.HasMany != 0
+		p.build.Locked = p.build.Locked || r.Flags&lex.HasLock != 0
+	}
 	t := p.build.Template()
 	if len(p.toks) == 0 {
 		t.shape.Source = FromNone

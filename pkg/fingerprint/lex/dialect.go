@@ -106,7 +106,7 @@ func ParseDialect(name string) (Dialect, error) {
 	if d, ok := dialectAliases[low]; ok {
 		return d, nil
 	}
-	return Auto, fmt.Errorf("unknown SQL dialect %q", name)
+	return Auto, fmt.Errorf("unknown SQL dialect %q: want one of %s", name, strings.Join(Dialects(), ", "))
 }
 
 // Dialects lists the names that ParseDialect prints back.

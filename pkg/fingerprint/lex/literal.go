@@ -121,7 +121,7 @@ func (p *pass) double(i int) int {
 	switch {
 	case p.rules&ruleDoubleString != 0:
 		return p.text(i, i, '"', p.rules&ruleBackslash != 0)
-	case p.rules&ruleGuess != 0 && p.guessDouble() == doubleString:
+	case p.rules&ruleGuess != 0 && (p.guessDouble() == doubleString || doubtfulName(p.s, i+1)):
 		return p.text(i, i, '"', p.rules&ruleBackslash != 0)
 	}
 	return p.quoted(i, '"')

@@ -164,6 +164,22 @@ func (p *pass) guessDouble() uint8 {
 	return p.guessed
 }
 
+// doubtfulName says that what stands in double quotes from i on would be an odd name: it holds what texts and addresses
+// are made of, or is long. Where the dialect is not known it counts as a string, even beside names.
+func doubtfulName(s string, i int) bool {
+	for k := i; k < len(s) && s[k] != '"'; k++ {
+		switch c := s[k]; c {
+		case '\'', ';', '@', '{', '\\':
+			return true
+		default:
+			if c < ' ' || k-i >= 128 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func (p *pass) lookAtDoubles() uint8 {
 	s := p.s
 	guess, weak, value := doubleString, false, false

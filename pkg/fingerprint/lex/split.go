@@ -48,7 +48,11 @@ func goEnd(s string, i int) int {
 // Lead is where the first token of a text begins, behind blanks and comments.
 func Lead(s string, d Dialect) int {
 	p := splitter{s: s, rules: d.info().rules}
-	for i := 0; i < len(s); {
+	i := 0
+	if strings.HasPrefix(s, "\xef\xbb\xbf") {
+		i = 3 // a byte order mark
+	}
+	for i < len(s) {
 		next := i
 		switch c := s[i]; {
 		case class[c] == cSpace:

@@ -130,6 +130,12 @@ func TestJSONLinesAreEchoedAndErrorsKeepTheirPlace(t *testing.T) {
 	require.Equal(t, "none", lines[6].Source)
 }
 
+func TestLinesMayBeginWithAByteOrderMark(t *testing.T) {
+	lines, result := run(t, "\xef\xbb\xbf{\"sql\":\"select 1\",\"id\":1}\n{\"sql\":\"select 2\",\"id\":2}", querylog.Options{Input: querylog.JSONL})
+	require.Zero(t, result.Bad)
+	require.Len(t, lines, 2)
+}
+
 func TestRowsOfCopyAreNoStatements(t *testing.T) {
 	lines, _ := run(t, "COPY t (a) FROM stdin;\n1\tsecret; 'x\n2\ty\n\\.\n\nSELECT 1;", querylog.Options{Input: querylog.SQL, Dialect: lex.Postgres})
 	require.Len(t, lines, 2)
@@ -155,6 +161,7 @@ func TestLinesForTheClientAreNoStatements(t *testing.T) {
 		{lex.MySQL, "CREATE PROCEDURE p() BEGIN SELECT 1; SELECT 2;", []string{"create procedure p() begin select ?", "select ?"}},
 		{lex.Postgres, "CREATE FUNCTION f() RETURNS int BEGIN ATOMIC SELECT 1; SELECT 2; END; BEGIN; SELECT 3; END;",
 			[]string{"create function f() returns int begin atomic select $1; select $2; end", "begin", "select $1", "end"}},
+		{lex.MySQL, "\xef\xbb\xbfDELIMITER //\nselect 1; select 2//", []string{"select ?; select ?"}},
 		{lex.Trino, "SELECT '/x, Version: y started with:' FROM t; Time;", []string{"select ? from t", "time"}},
 	} {
 		lines, _ := run(t, c.log, querylog.Options{Input: querylog.SQL, Dialect: c.d})
@@ -276,6 +283,10 @@ func TestErrorsOfReaderAndWriterAreReturned(t *testing.T) {
 	require.ErrorContains(t, err, "disk on fire")
 	_, err = querylog.Run(strings.NewReader(strings.Repeat("SELECT 1;", 1<<20)), full{}, querylog.Options{Input: querylog.SQL})
 	require.ErrorContains(t, err, "no space")
+	for log, want := range map[string]string{"\xff\xfes\x00e\x00": "UTF-16", "\xfe\xff\x00s": "UTF-16", "\x1f\x8b\x08\x00": "compressed", "\x28\xb5\x2f\xfd\x00": "compressed"} {
+		_, err = querylog.Run(strings.NewReader(log), io.Discard, querylog.Options{Input: querylog.SQL})
+		require.ErrorContains(t, err, want)
+	}
 	_, err = querylog.Run(strings.NewReader(""), io.Discard, querylog.Options{Input: "xml", Top: -1})
 	require.ErrorContains(t, err, "xml")
 	require.ErrorContains(t, err, "top")

@@ -21,6 +21,7 @@ const (
 // read cuts the log into batches.
 func (p *pipeline) read(r io.Reader, stop <-chan struct{}) error {
 	s := &source{r: r}
+	first := true
 	c := cutter{d: p.o.Dialect, delimiter: ";"}
 	for {
 		grew, err := s.more()
@@ -28,6 +29,12 @@ func (p *pipeline) read(r io.Reader, stop <-chan struct{}) error {
 			return err
 		}
 		last := err != nil
+		if first {
+			if err := readable(s.buf); err != nil {
+				return err
+			}
+			first = false
+		}
 		if grew || last {
 			var b *batch
 			var used int
@@ -45,6 +52,22 @@ func (p *pipeline) read(r io.Reader, stop <-chan struct{}) error {
 			return nil
 		}
 	}
+}
+
+// readable says what is wrong with a log that is no text of its own, and how to make it one.
+func readable(head []byte) error {
+	if len(head) < 4 {
+		return nil
+	}
+	switch text := string(head[:4]); {
+	case text[:2] == "\xff\xfe" && text[3] == 0, text[:2] == "\xfe\xff" && text[2] == 0:
+		return errors.New("the log is UTF-16: convert it first, as iconv -f UTF-16 -t UTF-8 does")
+	case text[:3] == "\x1f\x8b\x08":
+		return errors.New("the log is compressed: unpack it first, as zcat does")
+	case text == "\x28\xb5\x2f\xfd":
+		return errors.New("the log is compressed: unpack it first, as zstdcat does")
+	}
+	return nil
 }
 
 // source holds what was read and not yet cut.

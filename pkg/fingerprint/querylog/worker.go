@@ -58,7 +58,7 @@ func (w *worker) batch(b *batch) {
 		w.statement(b, strconv.AppendInt(nil, b.first+int64(i), 10), sql, w.o.Dialect)
 	}
 	number := b.first
-	for rest := b.lines; rest != ""; number++ {
+	for rest := strings.TrimPrefix(b.lines, "\xef\xbb\xbf"); rest != ""; number++ { // files may begin with a byte order mark
 		var line string
 		line, rest, _ = strings.Cut(rest, "\n")
 		if strings.TrimSpace(line) == "" {

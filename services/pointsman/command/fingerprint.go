@@ -15,7 +15,7 @@ import (
 type fingerprintCmd struct {
 	Files   []string `arg:"" optional:"" help:"Query logs; - or none reads standard input." type:"path"`
 	Input   string   `help:"sql: statements between semicolons or what DELIMITER says; jsonl: one object a line with sql, and if wanted dialect and id." default:"sql" enum:"sql,jsonl"`
-	Dialect string   `help:"Dialect of statements that do not name their own." default:"auto"`
+	Dialect string   `help:"Dialect of statements that do not name their own: auto, mysql, doris, starrocks, tidb, trino, presto, spark, hive, postgres, clickhouse, dremio, ansi or duckdb." default:"auto"`
 	Top     int      `help:"Instead of a line for each statement, the N most frequent fingerprints with count, share and an example." placeholder:"N"`
 }
 
@@ -45,10 +45,22 @@ func (c *fingerprintCmd) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	if result.Bad > 0 {
-		return fmt.Errorf("%d lines hold no statement; each is named in the output", result.Bad)
+	return c.bad(result.Bad)
+}
+
+// bad says how many lines were no statement, and where they are named.
+func (c *fingerprintCmd) bad(lines int64) error {
+	where := "each is named in the output"
+	if c.Top > 0 {
+		where = "without --top each is named in the output"
 	}
-	return nil
+	switch lines {
+	case 0:
+		return nil
+	case 1:
+		return fmt.Errorf("1 line holds no statement; %s", where)
+	}
+	return fmt.Errorf("%d lines hold no statement; %s", lines, where)
 }
 
 // progressFrom is the size from which reading takes long enough to be shown.
