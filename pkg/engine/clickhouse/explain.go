@@ -29,7 +29,8 @@ func (e *Engine) Explain(ctx context.Context, q engine.Query) (engine.Plan, erro
 		read   float64
 		tables uint64
 	)
-	if rows.Next() && rows.Scan(&read, &tables) == nil && tables > 0 {
+	found := rows.Next() && rows.Scan(&read, &tables) == nil && tables > 0
+	if rows.Err() == nil && found {
 		plan.ReadRows = &read
 	}
 	return plan, nil

@@ -118,8 +118,10 @@ func TestPlans(t *testing.T) {
 		{"MariaDB 10", MariaDB, [][]string{{`{"query_block": {"select_id": 1, "table": {"rows": 10}}}`}}, engine.Plan{}},
 		{"no JSON", MySQL, [][]string{{"-> Rows fetched before execution"}}, engine.Plan{}},
 		{"TiDB", TiDB, [][]string{
-			{"Limit_8", "10.00", "root", "", "offset:0, count:10"}, {"└─TableReader_13", "10.00", "root", "", "data:Limit_12"},
-			{"  └─Limit_12", "10.00", "cop[tikv]", "", ""}, {"    └─TableFullScan_11", "5000.00", "cop[tikv]", "table:t", "keep order:false"},
+			{"Limit_8", "10.00", "root", "", "offset:0, count:10"},
+			{"└─TableReader_13", "10.00", "root", "", "data:Limit_12"},
+			{"  └─Limit_12", "10.00", "cop[tikv]", "", ""},
+			{"    └─TableFullScan_11", "5000.00", "cop[tikv]", "table:t", "keep order:false"},
 		}, engine.Plan{ResultRows: n(10), ReadRows: n(5000)}},
 		{"TiDB without a scan", TiDB, [][]string{{"Projection_3", "1.00", "root", "", "1->Column#1"}}, engine.Plan{ResultRows: n(1)}},
 		{"TiDB, N/A", TiDB, [][]string{{"Insert_1", "N/A", "root", "", "N/A"}}, engine.Plan{}},
