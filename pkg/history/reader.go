@@ -80,13 +80,15 @@ type profileRow struct {
 	execP50, execP95                  float32
 	readN                             uint64
 	readSum                           float64
+	stopN                             uint64
+	stopSum                           float64
 	peakN, peakMax                    uint64
 }
 
 func (p *profileRow) fields() []any {
 	return []any{
 		&p.key.Fingerprint, &p.key.Engine, &p.key.Cluster, &p.key.Bucket, &p.runs, &p.successes, &p.kills, &p.afterKill, &p.tasks, &p.hits,
-		&p.execN, &p.execSum, &p.execP50, &p.execP95, &p.readN, &p.readSum, &p.peakN, &p.peakMax,
+		&p.execN, &p.execSum, &p.execP50, &p.execP95, &p.readN, &p.readSum, &p.stopN, &p.stopSum, &p.peakN, &p.peakMax,
 	}
 }
 
@@ -102,6 +104,10 @@ func (p *profileRow) profile() profile.Profile {
 	if p.readN > 0 {
 		mean := p.readSum / float64(p.readN)
 		out.ReadBytesMean = &mean
+	}
+	if p.stopN > 0 {
+		mean := p.stopSum / float64(p.stopN)
+		out.TimeStops, out.TimeStopMs = int64(p.stopN), &mean
 	}
 	if p.peakN > 0 {
 		peak := int64(min(p.peakMax, math.MaxInt64))

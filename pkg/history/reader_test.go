@@ -176,3 +176,30 @@ func TestWilsonInSQLIsTheOneOfProfile(t *testing.T) {
 	}
 	require.Equal(t, 5, seen)
 }
+
+// A run that was stopped for its time would have taken at least that long: it counts apart, from the rows and from the rollup.
+func TestRunsStoppedForTheirTime(t *testing.T) {
+	f := setup(t)
+	stopped := func(task, class string, at time.Time, execMs *int64) event.Attempt {
+		a := bucketed(ended(task, 1, "failed", class, "fp", at, 0, 10, 10), "r28")
+		a.Stats.ExecMs = execMs
+		return a
+	}
+	for i, hour := range []time.Time{now.Add(-5 * time.Hour), now} {
+		f.attempts(10*i,
+			stopped(fmt.Sprint("a", i), "timeout", hour, new(int64(1000))),
+			stopped(fmt.Sprint("b", i), "sla_overrun", hour, new(int64(4000))),
+			stopped(fmt.Sprint("c", i), "timeout", hour, nil), // it never ran
+			stopped(fmt.Sprint("d", i), "semantic", hour, new(int64(9))),
+			bucketed(ended(fmt.Sprint("e", i), 1, "succeeded", "", "fp", hour, 100, 1, 1), "r28"),
+		)
+	}
+	require.NoError(t, f.w.Rollup(t.Context(), []time.Time{now.Add(-5 * time.Hour).Truncate(time.Hour)}))
+	for _, bucket := range []string{"", "r28"} {
+		p := f.profiles(now)[profile.Key{Fingerprint: "fp", Engine: "interactive", Cluster: "interactive-1", Bucket: bucket}]
+		require.EqualValues(t, 10, p.Runs, bucket)
+		require.EqualValues(t, 4, p.TimeStops, bucket)
+		require.Equal(t, new(2500.0), p.TimeStopMs, bucket)
+		require.Equal(t, new(100.0), p.ExecMsMean, bucket)
+	}
+}

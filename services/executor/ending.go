@@ -50,6 +50,9 @@ func (y *try) writeEnd(ctx context.Context) error {
 func (y *try) conclude(ctx context.Context) (*event.Outcome, *ending) {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	y.t.govern(y.number)
+	if y.prev == attempt.Running && y.times.first.IsZero() {
+		y.times.first = time.Now() // stopped while it ran: it has run that long, and would have taken longer
+	}
 	switch y.state {
 	case attempt.Succeeded:
 		o := y.t.outcome(event.Succeeded, y)

@@ -61,6 +61,7 @@ func TestOverrunMovesTheTask(t *testing.T) {
 			require.NotEmpty(t, over.Failure.Hint)
 			require.Equal(t, c.remedy, over.Remedy)
 			require.True(t, b.servers[interactive].wasKilled("t1/1"), "it is stopped at the engine first")
+			require.NotNil(t, over.Stats.ExecMs, "how long it ran before it was stopped is evidence")
 			if c.does.read > 0 {
 				require.Equal(t, c.does.read, *over.Stats.ReadBytes)
 			}

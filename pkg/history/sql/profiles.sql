@@ -14,7 +14,7 @@ SELECT
     a.runs, a.successes, a.memory_kills, a.ok_after_kill,
     s.n, s.hits,
     a.exec_n, a.exec_sum, a.exec_q[1], a.exec_q[2],
-    a.read_n, a.read_sum, a.peak_n, a.peak_max
+    a.read_n, a.read_sum, a.stop_n, a.stop_sum, a.peak_n, a.peak_max
 FROM
 (
     SELECT
@@ -25,16 +25,16 @@ FROM
             (h, ok, after) -> multiIf(h > kill_hour, ok, h = kill_hour, after, 0),
             groupArray(hour), groupArray(p.successes), groupArray(p.ok_after_kill)))) AS ok_after_kill,
         sum(exec_n) AS exec_n, sum(exec_sum) AS exec_sum, quantilesTDigestIfMerge(0.5, 0.95)(p.exec_q) AS exec_q,
-        sum(read_n) AS read_n, sum(read_sum) AS read_sum, sum(peak_n) AS peak_n, max(peak_max) AS peak_max
+        sum(read_n) AS read_n, sum(read_sum) AS read_sum, sum(stop_n) AS stop_n, sum(stop_sum) AS stop_sum, sum(peak_n) AS peak_n, max(peak_max) AS peak_max
     FROM
     (
         SELECT r.hour AS hour, fingerprint, engine, cluster, '' AS bucket, runs, successes, memory_kills, ok_after_kill,
-            exec_n, exec_sum, exec_q, read_n, read_sum, peak_n, peak_max
+            exec_n, exec_sum, exec_q, read_n, read_sum, stop_n, stop_sum, peak_n, peak_max
         FROM attempt_1h AS r FINAL
         WHERE r.rev >= transform(r.hour, revisions.1, revisions.2, 18446744073709551615) AND r.hour >= {from:DateTime('UTC')} AND r.hour < {tail:DateTime('UTC')} AND fingerprint IN (SELECT unhex(arrayJoin({fingerprints:Array(String)})))
         UNION ALL
         SELECT r.hour AS hour, fingerprint, engine, cluster, toString(bucket), runs, successes, memory_kills, ok_after_kill,
-            exec_n, exec_sum, exec_q, read_n, read_sum, peak_n, peak_max
+            exec_n, exec_sum, exec_q, read_n, read_sum, stop_n, stop_sum, peak_n, peak_max
         FROM attempt_bucket_1h AS r FINAL
         WHERE r.rev >= transform(r.hour, revisions.1, revisions.2, 18446744073709551615) AND r.hour >= {from:DateTime('UTC')} AND r.hour < {tail:DateTime('UTC')} AND fingerprint IN (SELECT unhex(arrayJoin({fingerprints:Array(String)})))
         UNION ALL
@@ -47,6 +47,8 @@ FROM
             quantilesTDigestIfState(0.5, 0.95)(assumeNotNull(exec_ms), ok AND exec_ms IS NOT NULL),
             countIf(ok AND read_bytes IS NOT NULL),
             sumIf(toFloat64(assumeNotNull(read_bytes)), ok AND read_bytes IS NOT NULL),
+            countIf(error_class IN ('timeout', 'sla_overrun', 'estimate_overrun') AND exec_ms IS NOT NULL),
+            sumIf(toFloat64(assumeNotNull(exec_ms)), error_class IN ('timeout', 'sla_overrun', 'estimate_overrun') AND exec_ms IS NOT NULL),
             countIf(peak_memory_bytes IS NOT NULL),
             maxIf(assumeNotNull(peak_memory_bytes), peak_memory_bytes IS NOT NULL)
         FROM attempt_ends FINAL

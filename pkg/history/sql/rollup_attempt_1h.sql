@@ -1,6 +1,6 @@
 INSERT INTO attempt_1h
     (hour, fingerprint, engine, cluster, runs, successes, memory_kills, ok_after_kill,
-     exec_n, exec_sum, exec_q, read_n, read_sum, peak_n, peak_max, rev)
+     exec_n, exec_sum, exec_q, read_n, read_sum, stop_n, stop_sum, peak_n, peak_max, rev)
 SELECT
     toStartOfHour(ended_at) AS hour,
     fingerprint, engine, cluster,
@@ -13,6 +13,8 @@ SELECT
     quantilesTDigestIfState(0.5, 0.95)(assumeNotNull(exec_ms), ok AND exec_ms IS NOT NULL),
     countIf(ok AND read_bytes IS NOT NULL),
     sumIf(toFloat64(assumeNotNull(read_bytes)), ok AND read_bytes IS NOT NULL),
+    countIf(error_class IN ('timeout', 'sla_overrun', 'estimate_overrun') AND exec_ms IS NOT NULL),
+    sumIf(toFloat64(assumeNotNull(exec_ms)), error_class IN ('timeout', 'sla_overrun', 'estimate_overrun') AND exec_ms IS NOT NULL),
     countIf(peak_memory_bytes IS NOT NULL),
     maxIf(assumeNotNull(peak_memory_bytes), peak_memory_bytes IS NOT NULL),
     {rev:UInt64}
