@@ -204,6 +204,7 @@ func (b *Binding) predicate(sql string, p *predTemplate) (Predicate, bool) {
 		pred.Op, pred.Value, ok = b.prefix(sql, p)
 	default:
 		pred.Value, ok = b.value(sql, p.Slots[0])
+		ok = ok && p.Made.says(pred.Value)
 	}
 	return pred, ok
 }
@@ -236,7 +237,7 @@ func (b *Binding) values(sql string, p *predTemplate) (Value, bool) {
 				continue
 			}
 			v, ok := decode(sql[s.Off:s.End], s.Class, b.d)
-			if !ok {
+			if !ok || !p.Made.says(v) {
 				return Value{}, false
 			}
 			list = append(list, v)

@@ -26,6 +26,7 @@ type Builder struct {
 	depth   int
 	found   []predTemplate
 	refs    map[*Item]int
+	values  map[string]bool // names of computed values
 }
 
 // NewBuilder starts a template for a text of a dialect.
@@ -95,6 +96,14 @@ func (b *Builder) Calls(parts []string) {
 	effect := sideEffect(name)
 	b.Locked = b.Locked || effect == LockEffect
 	b.Wrote = b.Wrote || effect == Once
+}
+
+// computed notes the name that ClickHouse's WITH gives to an expression: no query takes it for that of a column.
+func (b *Builder) computed(name string) {
+	if b.values == nil {
+		b.values = map[string]bool{}
+	}
+	b.values[name] = true
 }
 
 // ref numbers the references to tables.

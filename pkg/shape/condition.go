@@ -65,7 +65,7 @@ func (p *parser) oneOf(n *Query, lo, hi int, b bounds) {
 		if c.Op != Eq && c.Op != In || !c.Column.Equal(all.Column) {
 			return
 		}
-		all.Slots = append(all.Slots, c.Slots...)
+		all.Slots, all.Made = append(all.Slots, c.Slots...), max(all.Made, c.Made)
 	}
 	n.Where(all, false)
 }
@@ -188,7 +188,7 @@ func (p *parser) compare(n *Query, lo, hi int, b bounds, not bool, level int) {
 		return
 	}
 	if col, end, ok := p.column(i+1, hi); ok && end == hi {
-		n.Where(b.of(col, Test{Op: op.Mirror(), Slots: c.slots()}), not)
+		n.Where(b.of(col, c.test(op.Mirror())), not)
 	}
 }
 
@@ -209,13 +209,13 @@ func (p *parser) startsWith(n *Query, lo, hi int, b bounds, not bool) bool {
 func (p *parser) columnFirst(n *Query, col Column, i, hi int, b bounds, not bool) {
 	if p.op(i) == "<=>" {
 		if c, end, ok := p.constant(i+1, hi); ok && end == hi && !not {
-			n.Where(b.of(col, Test{Op: Eq, Slots: c.slots()}), false)
+			n.Where(b.of(col, c.test(Eq)), false)
 		}
 		return
 	}
 	if op, ok := comparison(p.op(i)); ok {
 		if c, end, ok := p.constant(i+1, hi); ok && end == hi {
-			n.Where(b.of(col, Test{Op: op, Slots: c.slots()}), not)
+			n.Where(b.of(col, c.test(op)), not)
 		} else if !not && (op == Ge || op == Gt) {
 			p.since(i+1, hi)
 		}
@@ -230,7 +230,7 @@ func (p *parser) columnFirst(n *Query, col Column, i, hi int, b bounds, not bool
 		if p.word(i) == lex.KwDistinct && p.word(i+1) == lex.KwFrom {
 			// IS NOT DISTINCT FROM a constant is equality that knows NULL; its negation lets NULL pass.
 			if c, end, ok := p.constant(i+2, hi); ok && end == hi && not {
-				n.Where(b.of(col, Test{Op: Eq, Slots: c.slots()}), false)
+				n.Where(b.of(col, c.test(Eq)), false)
 			}
 			return
 		}
@@ -251,19 +251,19 @@ func (p *parser) columnFirst(n *Query, col Column, i, hi int, b bounds, not bool
 		}
 		high, end, ok := p.constant(i+1, hi)
 		if ok && end == hi {
-			n.Where(b.of(col, Test{Op: Ge, Slots: low.slots()}), false)
-			n.Where(b.of(col, Test{Op: Le, Slots: high.slots()}), false)
+			n.Where(b.of(col, low.test(Ge)), false)
+			n.Where(b.of(col, high.test(Le)), false)
 		}
 	case lex.KwIn:
 		if c, end, ok := p.constants(i+1, hi); ok && end == hi {
-			n.Where(b.of(col, Test{Op: In, Slots: c.list}), not)
+			n.Where(b.of(col, c.test(In)), not)
 		}
 	case lex.KwLike:
 		c, end, ok := p.constant(i+1, hi)
 		if !ok || not {
 			return
 		}
-		t := Test{Op: Like, Slots: c.slots()}
+		t := c.test(Like)
 		if p.word(end) == lex.KwEscape {
 			t.HasEscape, t.Escape = true, p.slot(end+1)
 			end += 2

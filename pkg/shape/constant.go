@@ -15,15 +15,22 @@ func (p *parser) column(lo, hi int) (Column, int, bool) {
 	return Column{parts[:k:k], parts[k]}, i, true
 }
 
-// constant is one value of the text, or several where a list was folded.
+// constant is one value of the text, or several of a list.
 type constant struct {
 	slot uint32
 	list []uint32
+	made Conversion
 }
 
-func (c constant) slots() []uint32 { return []uint32{c.slot} }
+// test compares with the constant.
+func (c constant) test(op Op) Test {
+	if c.list != nil {
+		return Test{Op: op, Slots: c.list, Made: c.made}
+	}
+	return Test{Op: op, Slots: []uint32{c.slot}, Made: c.made}
+}
 
-// constant reads a literal: plain, typed, or cast to a date or time.
+// constant reads a literal: plain, typed, or made a date or time.
 func (p *parser) constant(lo, hi int) (constant, int, bool) {
 	i := lo
 	var c constant
@@ -31,16 +38,24 @@ func (p *parser) constant(lo, hi int) (constant, int, bool) {
 	case lex.KwDate, lex.KwTime, lex.KwTimestamp:
 		i++
 		if p.punct(i) == '(' {
-			return p.converted(c, i, hi)
+			// TIME(..) takes a part of a date and time
+			made, _ := p.dateType(lo)
+			return p.converted(made, i, hi, p.word(lo) != lex.KwTime)
+		}
+		if p.word(lo) == lex.KwDate {
+			c.made = ToDate
 		}
 	case lex.KwCast, lex.KwTryCast:
-		if p.punct(i+1) == '(' && p.tok(i+2).Kind == lex.Literal && p.word(i+3) == lex.KwAs && p.dateType(i+4) && p.punct(i+5) == ')' {
-			return constant{slot: p.tok(i + 2).Slot}, i + 6, i+6 <= hi
+		if p.punct(i+1) == '(' && p.tok(i+2).Kind == lex.Literal && p.word(i+3) == lex.KwAs && p.punct(i+5) == ')' {
+			made, ok := p.dateType(i + 4)
+			return constant{slot: p.tok(i + 2).Slot, made: made}, i + 6, ok && i+6 <= hi
 		}
 		return c, lo, false
 	}
-	if t := p.tok(i); t.Kind == lex.Bare && t.Word == lex.NoWord && p.punct(i+1) == '(' && converts(p.raw(i)) {
-		return p.converted(c, i+1, hi)
+	if t := p.tok(i); t.Kind == lex.Bare && t.Word == lex.NoWord && p.punct(i+1) == '(' {
+		if made, ok := converts(p.raw(i)); ok {
+			return p.converted(made, i+1, hi, true)
+		}
 	}
 	if p.tok(i).Kind != lex.Literal || i >= hi {
 		return c, lo, false
@@ -48,38 +63,44 @@ func (p *parser) constant(lo, hi int) (constant, int, bool) {
 	c.slot = p.tok(i).Slot
 	i++
 	for p.op(i) == "::" {
-		if !p.dateType(i + 1) {
+		made, ok := p.dateType(i + 1)
+		if !ok {
 			return c, lo, false
 		}
+		c.made = max(c.made, made)
 		i += 2
 	}
 	return c, i, i <= hi
 }
 
 // converted reads ( literal ) behind the name of a type or function.
-func (p *parser) converted(c constant, i, hi int) (constant, int, bool) {
-	if p.tok(i+1).Kind != lex.Literal || p.punct(i+2) != ')' || i+3 > hi {
-		return c, i, false
+func (p *parser) converted(made Conversion, i, hi int, known bool) (constant, int, bool) {
+	if !known || p.tok(i+1).Kind != lex.Literal || p.punct(i+2) != ')' || i+3 > hi {
+		return constant{}, i, false
 	}
-	c.slot = p.tok(i + 1).Slot
-	return c, i + 3, true
+	return constant{slot: p.tok(i + 1).Slot, made: made}, i + 3, true
 }
 
-func (p *parser) dateType(i int) bool {
+// dateType says what the type at i makes of a text, if it is that of a date or a date and time.
+func (p *parser) dateType(i int) (Conversion, bool) {
 	switch p.word(i) {
-	case lex.KwDate, lex.KwTimestamp:
-		return true
+	case lex.KwDate:
+		return ToDate, true
+	case lex.KwTimestamp:
+		return ToTime, true
 	}
-	return p.spells(i, "datetime") || p.spells(i, "timestamptz")
+	return ToTime, p.spells(i, "datetime") || p.spells(i, "timestamptz")
 }
 
-// converts names functions that make a date or time of a text and lose nothing of it.
-func converts(name string) bool {
+// converts names functions that make a date or time of a text.
+func converts(name string) (Conversion, bool) {
 	switch lower(name) {
-	case "todate", "todatetime", "to_date", "to_timestamp":
-		return true
+	case "todate", "to_date":
+		return ToDate, true
+	case "todatetime", "to_timestamp":
+		return ToTime, true
 	}
-	return false
+	return AsWritten, false
 }
 
 // constants reads ( constant, .. ).
@@ -94,7 +115,7 @@ func (p *parser) constants(i, hi int) (constant, int, bool) {
 		if !ok || next < end && p.punct(next) != ',' || len(c.list) >= maxFound {
 			return c, i, false
 		}
-		c.list = append(c.list, one.slot)
+		c.list, c.made = append(c.list, one.slot), max(c.made, one.made)
 		i = next
 	}
 	return c, end + 1, len(c.list) > 0

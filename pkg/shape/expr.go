@@ -190,6 +190,10 @@ func (p *parser) keyword(i int, n *Query) int {
 		return p.over(i, n)
 	case lex.KwIn:
 		p.inTable(i + 1)
+	case lex.KwAs:
+		if n != nil && p.d.AliasesInWhere() && p.isName(i+1) && !p.castAt(i) && !(p.isName(i-1) && p.name(i-1) == p.name(i+1)) {
+			n.Aliases = append(n.Aliases, p.name(i+1))
+		}
 	case lex.KwRlike, lex.KwRegexp:
 		p.build.Shape.Regex++
 	case lex.KwNext:
@@ -206,6 +210,23 @@ func (p *parser) keyword(i int, n *Query) int {
 		}
 	}
 	return i + 1
+}
+
+// castAt says that the AS at i stands in CAST(x AS type).
+func (p *parser) castAt(i int) bool {
+	depth := 0
+	for k := i - 1; k >= 0 && k > i-64; k-- {
+		switch p.punct(k) {
+		case ')', ']', '}':
+			depth++
+		case '(', '[', '{':
+			if depth == 0 {
+				return p.word(k-1) == lex.KwCast || p.word(k-1) == lex.KwTryCast
+			}
+			depth--
+		}
+	}
+	return false
 }
 
 // inTable reads ClickHouse's a IN t, which is a IN (SELECT * FROM t), unless the name is one that the text gives to an expression.

@@ -1,6 +1,9 @@
 package shape
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Query is one query as far as its tables and conditions go: a SELECT, or a set operation or brackets over Kids.
 type Query struct {
@@ -73,10 +76,36 @@ func (c Column) Equal(o Column) bool {
 	return c.Name == o.Name && slices.Equal(c.Qualifier, o.Qualifier)
 }
 
+// Conversion is what is made of a constant before it is compared. A text that does not say all of what comes of it is no
+// constant then: whoever prunes by '2026-01-01 10:00' where midnight was meant loses rows.
+type Conversion uint8
+
+// The conversions, those that ask more of a text behind those that ask less.
+const (
+	AsWritten Conversion = iota
+	ToTime               // a date and time, whose fraction of a second may be rounded
+	ToDate
+)
+
+// says that a text is what the conversion makes of it.
+func (c Conversion) says(v Value) bool {
+	switch c {
+	case ToTime:
+		return v.IsText() && !strings.Contains(v.text, ".")
+	case ToDate:
+		s := v.text
+		return v.IsText() && len(s) == 10 && s[4] == '-' && s[7] == '-'
+	case AsWritten:
+	}
+	return true
+}
+
 // Test compares a column with constants.
 type Test struct {
 	Op    Op
 	Slots []uint32
+	// Made is what is made of the constants; of several of a list, what asks most.
+	Made Conversion
 	// Escape is the literal of LIKE .. ESCAPE, if HasEscape.
 	Escape    Slot
 	HasEscape bool
@@ -134,6 +163,9 @@ func (b *Builder) push(n *Query, above []Condition, depth int) {
 		names = indexNames(n.Items)
 	}
 	for _, c := range conds {
+		if len(c.Column.Qualifier) == 0 && b.values[c.Column.Name] {
+			continue
+		}
 		src, ok := n.resolve(c, names)
 		if !ok {
 			continue

@@ -307,6 +307,9 @@ func (p *parser) named(i int, recursive bool) int {
 	if !p.isName(i) || p.word(k) != lex.KwAs || p.punct(body) != '(' {
 		i = p.expr(i, nil, inList)
 		if p.word(i) == lex.KwAs {
+			if p.isName(i+1) && p.d.AliasesInWhere() {
+				p.build.computed(p.name(i + 1))
+			}
 			i += 2
 		}
 		return i

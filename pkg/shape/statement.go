@@ -319,10 +319,22 @@ func (p *parser) merge(i int) int {
 	}
 	if p.word(i) == lex.KwOn {
 		end := p.expr(i+1, n, inOn)
-		p.conditions(n, i+1, end, 0, 1) // a row of the source that matches nothing is inserted
+		if !p.bySource(end) {
+			p.conditions(n, i+1, end, 0, 1) // a row of the source that matches nothing is inserted
+		}
 		i = end
 	}
 	return p.rest(n, i)
+}
+
+// bySource says that MERGE also changes rows that match nothing: WHEN NOT MATCHED BY SOURCE.
+func (p *parser) bySource(i int) bool {
+	for ; i < len(p.toks) && p.punct(i) != ';'; i++ {
+		if p.word(i) == lex.KwMatched && p.word(i+1) == lex.KwBy && p.spells(i+2, "source") {
+			return true
+		}
+	}
+	return false
 }
 
 // rest walks over what is left of a statement.

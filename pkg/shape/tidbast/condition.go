@@ -64,18 +64,18 @@ func (r *reader) binary(q *shape.Query, e *ast.BinaryOperationExpr, b bounds, no
 		return
 	}
 	if col, ok := column(e.L); ok {
-		if slot, ok := constant(e.R); ok {
+		if slot, made, ok := constant(e.R); ok {
 			if e.Op != opcode.NullEQ || !not {
-				q.Where(b.of(col, shape.Test{Op: op, Slots: []uint32{slot}}), not)
+				q.Where(b.of(col, shape.Test{Op: op, Slots: []uint32{slot}, Made: made}), not)
 			}
 		} else if !not && (op == shape.Ge || op == shape.Gt) {
 			r.since(e.R)
 		}
 		return
 	}
-	if slot, ok := constant(e.L); ok && e.Op != opcode.NullEQ {
+	if slot, made, ok := constant(e.L); ok && e.Op != opcode.NullEQ {
 		if col, ok := column(e.R); ok {
-			q.Where(b.of(col, shape.Test{Op: op.Mirror(), Slots: []uint32{slot}}), not)
+			q.Where(b.of(col, shape.Test{Op: op.Mirror(), Slots: []uint32{slot}, Made: made}), not)
 		}
 	}
 }
@@ -108,7 +108,7 @@ func (r *reader) oneOf(q *shape.Query, e ast.ExprNode, b bounds) {
 		} else if !c.Column.Equal(all.Column) {
 			return
 		}
-		all.Slots = append(all.Slots, c.Slots...)
+		all.Slots, all.Made = append(all.Slots, c.Slots...), max(all.Made, c.Made)
 	}
 	q.Where(all, false)
 }
@@ -138,11 +138,11 @@ func (r *reader) between(q *shape.Query, e *ast.BetweenExpr, b bounds, not bool)
 	if !ok || not != e.Not {
 		return
 	}
-	low, ok1 := constant(e.Left)
-	high, ok2 := constant(e.Right)
+	low, lowMade, ok1 := constant(e.Left)
+	high, highMade, ok2 := constant(e.Right)
 	if ok1 && ok2 {
-		q.Where(b.of(col, shape.Test{Op: shape.Ge, Slots: []uint32{low}}), false)
-		q.Where(b.of(col, shape.Test{Op: shape.Le, Slots: []uint32{high}}), false)
+		q.Where(b.of(col, shape.Test{Op: shape.Ge, Slots: []uint32{low}, Made: lowMade}), false)
+		q.Where(b.of(col, shape.Test{Op: shape.Le, Slots: []uint32{high}, Made: highMade}), false)
 	}
 }
 
@@ -151,15 +151,15 @@ func (r *reader) in(q *shape.Query, e *ast.PatternInExpr, b bounds, not bool) {
 	if !ok || e.Sel != nil || len(e.List) == 0 {
 		return
 	}
-	var slots []uint32
+	t := shape.Test{Op: shape.In}
 	for _, item := range e.List {
-		slot, ok := constant(item)
+		slot, made, ok := constant(item)
 		if !ok {
 			return
 		}
-		slots = append(slots, slot)
+		t.Slots, t.Made = append(t.Slots, slot), max(t.Made, made)
 	}
-	q.Where(b.of(col, shape.Test{Op: shape.In, Slots: slots}), not != e.Not)
+	q.Where(b.of(col, t), not != e.Not)
 }
 
 func (r *reader) like(q *shape.Query, e *ast.PatternLikeOrIlikeExpr, b bounds, not bool) {
@@ -167,7 +167,7 @@ func (r *reader) like(q *shape.Query, e *ast.PatternLikeOrIlikeExpr, b bounds, n
 	if !ok || !e.IsLike || not != e.Not {
 		return
 	}
-	slot, ok := constant(e.Pattern)
+	slot, _, ok := constant(e.Pattern)
 	if !ok {
 		return
 	}
@@ -193,31 +193,40 @@ func (r *reader) since(e ast.ExprNode) {
 	}
 }
 
-// constant is the slot of a literal: plain, typed, or made a date or time.
-func constant(e ast.ExprNode) (uint32, bool) {
+// constant is the slot of a literal, plain or typed, and what is made of it before it is compared.
+func constant(e ast.ExprNode) (slot uint32, made shape.Conversion, ok bool) {
+	arg := e
 	switch e := e.(type) {
 	case *ast.FuncCallExpr:
 		if len(e.Args) != 1 {
-			return 0, false
+			return 0, made, false
 		}
-		switch name := e.FnName.L; {
-		case strings.ContainsAny(name, ".('`"): // DATE 'x' and its like
-			return slotOf(e.Args[0])
-		case name == "date" || name == "timestamp" || name == "time" || name == "to_date" || name == "to_timestamp" || name == "todate" || name == "todatetime":
-			return slotOf(e.Args[0])
+		arg = e.Args[0]
+		switch e.FnName.L {
+		case ast.DateLiteral, "date", "to_date", "todate":
+			made = shape.ToDate
+		case "timestamp", "to_timestamp", "todatetime":
+			made = shape.ToTime
+		case ast.TimestampLiteral, ast.TimeLiteral:
+		default:
+			return 0, made, false
 		}
-		return 0, false
 	case *ast.FuncCastExpr:
 		if e.FunctionType != ast.CastFunction {
-			return 0, false
+			return 0, made, false
 		}
+		arg = e.Expr
 		switch e.Tp.GetType() {
-		case mysql.TypeDate, mysql.TypeDatetime, mysql.TypeTimestamp:
-			return slotOf(e.Expr)
+		case mysql.TypeDate:
+			made = shape.ToDate
+		case mysql.TypeDatetime, mysql.TypeTimestamp:
+			made = shape.ToTime
+		default:
+			return 0, made, false
 		}
-		return 0, false
 	}
-	return slotOf(e)
+	slot, ok = slotOf(arg)
+	return slot, made, ok
 }
 
 // slotOf is the slot that a constant of the shim stands for.
