@@ -28,6 +28,8 @@ type LatchSpec struct {
 	Line        int
 
 	column int
+	// implied says that it stands in the policy by another name, so that nobody has to test it.
+	implied bool
 }
 
 // Edge is one side of a latch.

@@ -54,6 +54,7 @@ var sections = []option[Policy]{
 		key: "engines", about: "The pools to route to, by name.", form: form{name: "a mapping of pools", schema: named(poolPattern, schemaOf(describe(poolOptions))), required: true},
 		read: func(r *reader, f field, p *Policy) {
 			p.Pools = r.pools(f)
+			p.Latches = quarantines(p.Pools)
 			r.learn(p)
 		},
 	},
@@ -71,7 +72,7 @@ var sections = []option[Policy]{
 		key: "latches", about: "Truth values with hysteresis that follow the signals; rules test them by name.",
 		form: form{name: "a mapping of latches", schema: named(namePattern, schemaOf(describe(latchOptions)))},
 		read: func(r *reader, f field, p *Policy) {
-			p.Latches = r.latches(f)
+			p.Latches = append(p.Latches, r.latches(f)...)
 			r.learn(p)
 		},
 	},
@@ -220,7 +221,7 @@ func (r *reader) unused(p *Policy) {
 		}
 	}
 	for i, l := range p.Latches {
-		if r.names.slot[r.names.latches+i] < 0 {
+		if r.names.slot[r.names.latches+i] < 0 && !l.implied {
 			r.warnAt(place{l.Line, l.column}, "latches."+l.Name, "no rule tests it")
 		}
 	}

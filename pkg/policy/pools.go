@@ -38,6 +38,9 @@ type Pool struct {
 	// SleepsAtZero says that the pool may have no replicas and is woken on demand, which takes about WakeTime.
 	SleepsAtZero bool
 	WakeTime     time.Duration
+	// ReadmitSamples is in how many observations in a row the cluster must be healthy again, after it was not, before it gets
+	// queries; below two there is no quarantine.
+	ReadmitSamples int
 	// Acquire is what it takes to get a session or an engine process, Delivery to hand the result over; zero where that is
 	// part of the execution.
 	Acquire, Delivery time.Duration
@@ -160,6 +163,8 @@ var poolOptions = append([]option[Pool]{
 	},
 	truthOption("sleeps_at_zero", "The pool may have no replicas and is woken on demand.", func(p *Pool) *bool { return &p.SleepsAtZero }).withDefault("false"),
 	spanOption("wake_ms", "How long waking takes when nothing has measured it.", func(p *Pool) *time.Duration { return &p.WakeTime }),
+	countOption("readmit_samples", "In how many observations in a row the cluster must be healthy again, after it was not, before it gets queries.",
+		1, 1000, func(p *Pool) *int { return &p.ReadmitSamples }).withDefault("1"),
 	spanOption("delivery_ms", "What it takes to hand the result over, where that is not part of the execution.", func(p *Pool) *time.Duration { return &p.Delivery }),
 	truthOption("read_only", "The pool takes no statement that writes.", func(p *Pool) *bool { return &p.ReadOnly }).withDefault("false"),
 	truthOption("replica", "The pool reads a copy, which may lag behind its source.", func(p *Pool) *bool { return &p.Replica }).withDefault("false"),
@@ -204,6 +209,9 @@ func (r *reader) pools(section field) []Pool {
 		}
 		if (p.MaxLag > 0 || p.CommitTS != "") && !p.Replica {
 			r.fault(f.keyNode, f.path, "max_lag_ms and commit_ts are for copies: say `replica: true` as well")
+		}
+		if p.ReadmitSamples > 1 && p.SleepsAtZero {
+			r.fault(f.keyNode, f.path, "readmit_samples is for pools that are always up: one that sleeps is not healthy while it does")
 		}
 		if r.queues != nil {
 			p.Lanes = r.lanes(*r.queues, p)

@@ -31,6 +31,7 @@ var filters = []filter{
 	{"the estimate against the pool's own limit", scanFits, false},
 	{"how far a copy lags changes by the second", freshEnough, false},
 	{"so do health and readiness", usable, true},
+	{"and whether it has been sound for long enough", outOfQuarantine, true},
 	{"what the tenant has running there changes with every query", tenantFits, false},
 	{"the queue comes last: its reason should only be given when nothing else stands in the way", queueFits, true},
 }

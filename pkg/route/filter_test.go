@@ -135,6 +135,10 @@ func TestFilters(t *testing.T) {
 		{"a position that a float rounds up", "replica: true", []edit{own(1<<60 + 100), position(1<<60 + 100)}, route.CommitNotApplied, true, false},
 		{"a position a whole step further", "replica: true", []edit{own(1<<60 + 100), position(1<<60 + 1024)}, "", false, false},
 		{"down", "", []edit{set("p", map[signal.Name]float64{signal.Healthy: 0}), without("p", signal.Ready)}, route.ClusterUnhealthy, true, false},
+		{"in quarantine", "readmit_samples: 3", []edit{quarantined(true, now)}, route.ClusterQuarantined, true, false},
+		{"out of quarantine", "readmit_samples: 3", []edit{quarantined(false, now)}, "", false, false},
+		{"a quarantine that nobody has confirmed for an hour", "readmit_samples: 3", []edit{quarantined(true, now.Add(-time.Hour))}, "", false, false},
+		{"of a quarantine nothing is known", "readmit_samples: 3", nil, "", false, false},
 		{"not ready", "", []edit{set("p", map[signal.Name]float64{signal.Ready: 0})}, route.ClusterNotReady, true, true},
 		{"nobody knows", "", []edit{without("p", signal.Ready, signal.Healthy)}, "", false, false},
 		{"asleep", "sleeps_at_zero: true, wake_ms: 4000", []edit{set("p", map[signal.Name]float64{signal.Ready: 0})}, "", false, false},
@@ -289,5 +293,11 @@ func TestCommitUnitsAreThoseOfThePolicy(t *testing.T) {
 		in := input(t, with(t, "replica: true, commit_ts: "+string(unit)), set("p", map[signal.Name]float64{signal.LagMs: 100}),
 			task(func(t *query.Task) { t.Consistency, t.CommitTS = query.ReadYourWrites, &ts }))
 		require.Equal(t, "p", route.Decide(in).Cluster, unit)
+	}
+}
+
+func quarantined(on bool, at time.Time) func(*route.Input) {
+	return func(in *route.Input) {
+		in.Latches = map[string]policy.Latch{"p_quarantined": {Known: true, On: on, Since: at, At: at}}
 	}
 }

@@ -57,6 +57,7 @@ const (
 	CommitNotNamed         Code = "commit_not_named"
 	LagUnknown             Code = "replica_lag_unknown"
 	ClusterUnhealthy       Code = "cluster_unhealthy"
+	ClusterQuarantined     Code = "cluster_quarantined"
 	ClusterNotReady        Code = "cluster_not_ready"
 	WakesTooLate           Code = "wakes_too_late"
 	TenantConcurrencyThere Code = "tenant_concurrency_there"
@@ -124,6 +125,7 @@ var Templates = map[Code]string{
 	CommitNotNamed:         "is a copy, and the task does not name the commit (commitTs) that it must have applied",
 	LagUnknown:             "is a copy of which nobody knows how far it is behind",
 	ClusterUnhealthy:       "did not answer its last check",
+	ClusterQuarantined:     "failed a check, and has not passed {samples} in a row since",
 	ClusterNotReady:        "is not ready, and does not wake on demand",
 	WakesTooLate:           "is asleep and takes {wakeMs} ms to wake, {leftMs} ms are left",
 	TenantConcurrencyThere: "tenant {tenant} has {running} queries there, and may have {limit}",
