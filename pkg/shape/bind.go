@@ -18,6 +18,7 @@ type Binding struct {
 	spans []lex.Span
 	first []int32
 	cut   bool
+	open  bool // the text ends inside of a literal or comment
 	d     lex.Dialect
 	t     *Template
 }
@@ -26,6 +27,7 @@ type Binding struct {
 // nothing once the binding's memory is large enough.
 func (t *Template) Bind(b *Binding, sql string, d lex.Dialect, r lex.Result, spans *lex.Spans) {
 	b.t, b.d, b.spans, b.cut = t, d, spans.List, spans.Cut
+	b.open = r.Flags&(lex.OpenLiteral|lex.OpenComment) != 0
 	b.index(int(r.Slots))
 	b.Limit, b.HasLimit = b.integer(sql, t.limit)
 	b.Offset, b.HasOffset = b.integer(sql, t.offset)
@@ -112,6 +114,7 @@ func (t *Template) Shape(b *Binding, sql string) Shape {
 		s.Offset = &n
 	}
 	s.Prunable = b.Predicates(sql)
+	s.Partial = s.Partial || b.open
 	s.Bucket = b.Bucket.String()
 	return s
 }

@@ -59,7 +59,7 @@ func Extract(sql string, d lex.Dialect, spans *lex.Spans) (*Template, lex.Result
 	} else {
 		t.shape.Source = FromTokens
 	}
-	if r.Flags&(lex.OpenLiteral|lex.OpenComment) != 0 || len(p.toks) >= maxTokens {
+	if len(p.toks) >= maxTokens {
 		t.shape.Partial = true
 	}
 	p.s, p.build = "", nil
