@@ -31,11 +31,13 @@ var tables = map[string]map[string]entry{
 	"doris":      doris,
 	"starrocks":  starrocks,
 	"trino":      trino,
+	"spark":      spark,
 }
 
 // types has the classes of an engine's own types of errors, for codes that its table lacks.
 var types = map[string]map[string]Class{
 	"trino": trinoTypes,
+	"spark": sparkTypes,
 }
 
 func lookUp(engine, code, message string) (entry, bool) {
