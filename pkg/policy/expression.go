@@ -75,7 +75,7 @@ func newExpressions(names *vocabulary, numbers *Thresholds) (*expressions, error
 		opts = append(opts, cel.Variable(name, typ))
 	}
 	for i, s := range names.specs {
-		name := strings.ReplaceAll(s.Name, "-", "_") // a pool may have a dash in its name, a CEL variable may not
+		name := inExpressions(s.Name)
 		declare(name, celTypes[s.Kind], variable{fact: i, kind: s.Kind})
 		declare(name+"_"+string(IsKnown), cel.BoolType, variable{fact: i, known: true})
 	}
@@ -85,6 +85,9 @@ func newExpressions(names *vocabulary, numbers *Thresholds) (*expressions, error
 	e.env, err = base.Extend(opts...)
 	return e, err
 }
+
+// inExpressions is how expressions write a name: a pool may have a dash in its name, a CEL variable may not.
+func inExpressions(name string) string { return strings.ReplaceAll(name, "-", "_") }
 
 var celTypes = map[Kind]*cel.Type{
 	NumberKind: cel.DoubleType, BoolKind: cel.BoolType, WordKind: cel.StringType, WordsKind: cel.ListType(cel.StringType),

@@ -63,6 +63,13 @@ func TestFaults(t *testing.T) {
 		{"truth", rules("{name: r, when: {has_udf: yes}, route: a}"), "3:31: rules[0].when.has_udf: must be true or false"},
 		{"nothing in a list", rules("{name: r, when: {tenant: []}, route: a}"), "3:30: rules[0].when.tenant: lists no word, so it can never hold"},
 		{"empty any_of", rules("{name: r, when: {any_of: []}, route: a}"), "3:22: rules[0].when.any_of: lists nothing"},
+		{"an empty part of any_of", rules("{name: r, when: {any_of: [{has_udf: true}, {}]}, route: a}"), "3:48: rules[0].when.any_of[1]: tests nothing"},
+		{"an empty not", rules("{name: r, when: {has_udf: true, not: {}}, route: a}"), "3:42: rules[0].when.not: tests nothing"},
+		{"words of a closed list", rules("{name: r, when: {statement: [select, insrt]}, route: a}"), `3:33: rules[0].when.statement: "insrt" is no statement; did you mean insert?`},
+		{"a class that no session has", rules("{name: r, when: {principal_class: {value: robot, on_missing: match}}, route: a}"), `3:47: rules[0].when.principal_class: "robot" is no principal_class; known are agent, batch, human`},
+		{"no SLA at all", engines + "defaults: {sla_seconds: 0}\nrules:\n" + fallback, "2:25: defaults.sla_seconds: must be at least 1ms"},
+		{"signals that never grow old", engines + "defaults: {signal_max_age_seconds: 0}\nrules:\n" + fallback, "2:36: defaults.signal_max_age_seconds: must be at least 1ms"},
+		{"pools that expressions can't tell apart", "engines: {a: {kind: x}, b-c: {kind: y}, b_c: {kind: y}}\nrules:\n" + fallback, `1:41: engines.b_c: expressions could not tell it from "b-c": they write - as _`},
 		{"empty when", rules("{name: r, when: {}, route: a}"), "3:15: rules[0].when: tests nothing; leave `when` out to match everything"},
 		{
 			"on_missing of known", rules("{name: r, when: {tenant_known: {value: true, on_missing: match}}, route: a}"),

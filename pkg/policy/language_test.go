@@ -223,12 +223,12 @@ func TestTrace(t *testing.T) {
 		"computed was not reached", "default was not reached",
 	}, say(known{"user": w("admin")}))
 	require.Equal(t, []string{
-		"vip did not match: not user is admin: it is bob",
+		"vip did not match: wants user is admin, but it is bob",
 		"tagging matched, and only tags or notifies",
-		"sized did not match: not estimated_bytes is below 50 GB: it is unknown",
-		"branches did not match: not join_tables is above 4: it is 2; not tenant is one of x, y: it is z",
-		"negated did not match: not not (has_udf is true): it is true",
-		"computed did not match: not `join_tables > 7`",
+		"sized did not match: wants estimated_bytes is below 50 GB, which is not known",
+		"branches did not match: wants join_tables is above 4, but it is 2; wants tenant is one of x, y, but it is z",
+		"negated did not match: wants not (has_udf is true), but it is true",
+		"computed did not match: wants `join_tables > 7`, which is not so",
 		"default matched",
 	}, say(known{"user": w("bob"), "has_udf": b(true), "join_tables": n(2), "tenant": w("z")}))
 	got := p.Trace(factsOf(t, p, known{"user": w("bob"), "has_udf": b(true), "join_tables": n(2), "tenant": w("z")}))

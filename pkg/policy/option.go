@@ -184,3 +184,19 @@ func spanOption[T any](key, about string, at func(*T) *time.Duration) option[T] 
 		read: func(r *reader, f field, into *T) { *at(into) = r.span(f) },
 	}
 }
+
+// leastSpan is the shortest duration where none at all would be nonsense.
+const leastSpan = time.Millisecond
+
+// positiveSpanOption is a duration that may not be zero.
+func positiveSpanOption[T any](key, about string, at func(*T) *time.Duration) option[T] {
+	o := spanOption(key, about, at)
+	o.form.schema["minimum"] = float64(leastSpan) / float64(unitOf(key))
+	o.read = func(r *reader, f field, into *T) {
+		before := len(r.faults)
+		if *at(into) = r.span(f); *at(into) < leastSpan && len(r.faults) == before {
+			r.fault(f.value, f.path, fmt.Sprintf("must be at least %s", leastSpan))
+		}
+	}
+	return o
+}

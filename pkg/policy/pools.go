@@ -204,6 +204,9 @@ func (r *reader) pools(section field) []Pool {
 		}
 		r.queues = nil
 		readOptions(r, f, "an engine", poolOptions, &p)
+		if i := slices.IndexFunc(out, func(o Pool) bool { return inExpressions(o.Name) == inExpressions(p.Name) && o.Name != p.Name }); i >= 0 {
+			r.fault(f.keyNode, f.path, fmt.Sprintf("expressions could not tell it from %q: they write - as _", out[i].Name))
+		}
 		if p.Kind == "" {
 			r.fault(f.keyNode, f.path, "`kind` is missing: say which engine it is, e.g. kind: clickhouse")
 		}

@@ -3,9 +3,9 @@ package policy
 import "time"
 
 var defaultOptions = []option[Defaults]{
-	spanOption("sla_seconds", "The SLA of a request that states none.", func(d *Defaults) *time.Duration { return &d.SLA }).withDefault("30"),
-	spanOption("timeout_seconds", "The timeout of a request that states none.", func(d *Defaults) *time.Duration { return &d.Timeout }).withDefault("600"),
-	spanOption("signal_max_age_seconds", "How old a signal may be before it counts as stale.", func(d *Defaults) *time.Duration { return &d.SignalMaxAge }).withDefault("10"),
+	positiveSpanOption("sla_seconds", "The SLA of a request that states none.", func(d *Defaults) *time.Duration { return &d.SLA }).withDefault("30"),
+	positiveSpanOption("timeout_seconds", "The timeout of a request that states none.", func(d *Defaults) *time.Duration { return &d.Timeout }).withDefault("600"),
+	positiveSpanOption("signal_max_age_seconds", "How old a signal may be before it counts as stale.", func(d *Defaults) *time.Duration { return &d.SignalMaxAge }).withDefault("10"),
 	choiceOption("no_candidate", "What becomes of a request that no engine can take: it is rejected, or it waits at one that is only busy or not ready.",
 		[]NoCandidate{RejectTask, WaitForPool}, func(d *Defaults) *NoCandidate { return &d.NoCandidate }).withDefault("reject"),
 }

@@ -36,14 +36,22 @@ type TestTrace struct {
 	// Fact is the fact's name, empty for an expression, and Value what it was, "unknown" when it is missing.
 	Fact  string `json:"fact,omitempty"`
 	Value string `json:"value,omitempty"`
+	// Missing says that the test could not be settled, for want of a fact: "unknown" may be a word like others.
+	Missing bool `json:"missing,omitempty"`
 }
 
 // String says the trace in words.
 func (t TestTrace) String() string {
-	if t.Fact == "" {
-		return "not " + t.Test
+	switch {
+	case t.Missing && t.Fact == "":
+		return "wants " + t.Test + ", which can't be told"
+	case t.Missing:
+		return "wants " + t.Test + ", which is not known"
+	case t.Fact == "":
+		return "wants " + t.Test + ", which is not so"
+	default:
+		return "wants " + t.Test + ", but it is " + t.Value
 	}
-	return "not " + t.Test + ": it is " + t.Value
 }
 
 // String says the trace in words.
@@ -100,7 +108,7 @@ func (p *Policy) Trace(f *Facts) []RuleTrace {
 func (c *Condition) because(f *Facts, th *Thresholds, result truth) []TestTrace {
 	for i := range c.Tests {
 		if t := &c.Tests[i]; t.eval(f, th) == result {
-			return []TestTrace{t.trace(f, t.String())}
+			return []TestTrace{t.trace(f, t.String(), result)}
 		}
 	}
 	for i := range c.AllOf {
@@ -125,19 +133,19 @@ func (c *Condition) despite(f *Facts, th *Thresholds, result truth) []TestTrace 
 	out := []TestTrace{}
 	c.each(func(t *Test) {
 		if len(out) == 0 && t.eval(f, th) == result {
-			out = append(out, t.trace(f, "not ("+c.String()+")"))
+			out = append(out, t.trace(f, "not ("+c.String()+")", result))
 		}
 	})
 	if len(out) == 0 {
-		out = append(out, TestTrace{Test: "not (" + c.String() + ")"})
+		out = append(out, TestTrace{Test: "not (" + c.String() + ")", Missing: result == unknown})
 	}
 	return out
 }
 
-func (t *Test) trace(f *Facts, text string) TestTrace {
+func (t *Test) trace(f *Facts, text string, result truth) TestTrace {
 	if t.Op == IsTrue {
-		return TestTrace{Test: text}
+		return TestTrace{Test: text, Missing: result == unknown}
 	}
 	spec := &f.words.specs[f.words.byName[t.Fact]]
-	return TestTrace{Test: text, Fact: t.Fact, Value: spec.format(f.values[t.slot])}
+	return TestTrace{Test: text, Fact: t.Fact, Value: spec.format(f.values[t.slot]), Missing: result == unknown}
 }

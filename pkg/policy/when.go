@@ -2,9 +2,13 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"github.com/pointsman/pointsman/pkg/query"
+	"github.com/pointsman/pointsman/pkg/shape"
 )
 
 // maxNesting bounds how deep conditions nest.
@@ -24,7 +28,7 @@ func (r *reader) condition(f field, depth int) Condition {
 				r.fault(t.keyNode, t.path, "lists nothing")
 			}
 			for _, item := range items {
-				sub := r.condition(item, depth+1)
+				sub := r.part(item, depth)
 				if t.key == "any_of" {
 					c.AnyOf = append(c.AnyOf, sub)
 				} else {
@@ -32,11 +36,21 @@ func (r *reader) condition(f field, depth int) Condition {
 				}
 			}
 		case "not":
-			c.None = append(c.None, r.condition(t, depth+1))
+			c.None = append(c.None, r.part(t, depth))
 		default:
 			// A faulty test is kept: without it the rule would look like a catch-all, and one fault would read as three.
 			c.Tests = append(c.Tests, r.test(t))
 		}
+	}
+	return c
+}
+
+// part reads a condition within another. One that tests nothing always holds, so that the whole would always hold, or never.
+func (r *reader) part(f field, depth int) Condition {
+	before := len(r.faults)
+	c := r.condition(f, depth+1)
+	if c.Always() && len(r.faults) == before {
+		r.fault(f.value, f.path, "tests nothing")
 	}
 	return c
 }
@@ -107,11 +121,44 @@ func (r *reader) cleanTest(t field) Test {
 		if len(out.Words) == 0 && isSequence(t.value) {
 			r.fault(t.value, t.path, "lists no word, so it can never hold")
 		}
+		r.knownWords(t, FactID(i), out.Words)
 		if RuleTags == FactID(i) {
 			r.tagTests = append(r.tagTests, t)
 		}
 	}
 	return out
+}
+
+// closed are the facts whose words are a closed list: another word could never be met.
+var closed = map[FactID][]string{
+	PrincipalClass: {string(query.Human), string(query.Batch), string(query.Agent)},
+	Consistency:    {string(query.Eventual), string(query.ReadYourWrites), string(query.Strong)},
+	Statement:      statements(),
+}
+
+// UnknownStatement is the word that stands for a statement whose verb is not known: that is a fact too, and must not slip through
+// every rule unseen.
+const UnknownStatement = "unknown"
+
+func statements() []string {
+	out := []string{UnknownStatement}
+	for _, s := range shape.Statements {
+		out = append(out, string(s))
+	}
+	return out
+}
+
+// knownWords finds words that a fact can't have.
+func (r *reader) knownWords(t field, id FactID, words []string) {
+	known := closed[id]
+	if known == nil {
+		return
+	}
+	for _, w := range words {
+		if !slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, w) }) {
+			r.fault(t.value, t.path, fmt.Sprintf("%q is no %s%s", w, TaskFacts[id].Name, suggest(w, known)))
+		}
+	}
 }
 
 // amount reads a number, a size, or $name for a threshold.

@@ -78,7 +78,7 @@ func TestLatchesOfTheRecordAreKept(t *testing.T) {
 	o.Latches = []*replay.Latches{l}
 	rep = run(t, p, o, in)
 	require.Equal(t, 1, rep.Changed, "declared otherwise, it is folded again: nothing waits")
-	require.Contains(t, rep.Samples[0].Why, `In the new policy rule "spilled" does not match: not spill is true: it is false.`)
+	require.Contains(t, rep.Samples[0].Why, `In the new policy rule "spilled" does not match: wants spill is true, but it is false.`)
 	require.Nil(t, replay.NewLatches(load(t, today)))
 	require.Nil(t, replay.NewLatches(nil))
 }

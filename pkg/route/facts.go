@@ -66,15 +66,11 @@ func taskFacts(in *Input, f *policy.Facts) {
 	f.Set(policy.ReflectionCoversQuery, number(in.Estimates[ReflectionCovers]))
 }
 
-// unknownStatement is the class that rules see of a statement whose verb is not known: that is a fact too, and must not slip
-// through every rule unseen.
-const unknownStatement = "unknown"
-
 // shapeFacts are read off the text. Of a text that could not be read only that is known.
 func shapeFacts(in *Input, f *policy.Facts) {
 	s := &in.Shape
 	f.Set(policy.Parsed, policy.BoolFact(parsed(in)))
-	f.Set(policy.Statement, policy.WordFact(cmp.Or(string(s.Statement), unknownStatement)))
+	f.Set(policy.Statement, policy.WordFact(cmp.Or(string(s.Statement), policy.UnknownStatement)))
 	if !parsed(in) {
 		return
 	}

@@ -88,14 +88,18 @@ func atLeast(position float64, commit int64) bool {
 }
 
 // usable removes what is known to be down. A pool that sleeps at zero replicas is not down: it is woken, if there is the time. Of a
-// pool that says nothing it is taken that it has to be woken, if it ever sleeps.
+// pool that says nothing it is taken that it has to be woken, if it ever sleeps. One that is called ready and failed its last check is
+// down: two observers saw it, and the bad news counts.
 func usable(s *scene, c *candidate) *event.Filtered {
 	ready, readyKnown := s.signal(c, ready).Get()
 	healthy, healthKnown := s.signal(c, healthy).Get()
+	sick := healthKnown && healthy == 0
 	switch {
-	case readyKnown && ready != 0:
+	case readyKnown && ready != 0 && !sick:
 		c.seen = true
-	case c.pool.SleepsAtZero && (readyKnown || !healthKnown || healthy == 0):
+	case readyKnown && ready != 0:
+		return later(false, ClusterUnhealthy)
+	case c.pool.SleepsAtZero && (readyKnown || !healthKnown || sick):
 		c.asleep, c.seen = true, true
 		if wake := s.wakeMs(c); wake >= s.deadlineLeft {
 			f := removed(WakesTooLate, "wakeMs", ms(wake), "leftMs", ms(s.deadlineLeft))
@@ -104,7 +108,7 @@ func usable(s *scene, c *candidate) *event.Filtered {
 		}
 	case readyKnown:
 		return later(true, ClusterNotReady)
-	case healthKnown && healthy == 0:
+	case sick:
 		return later(false, ClusterUnhealthy)
 	default:
 		c.seen = healthKnown

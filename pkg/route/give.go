@@ -158,7 +158,7 @@ var gives = [...]func(*Input, policy.Fact) error{
 	}),
 	policy.Statement: giveShape(func(s *shape.Shape, v policy.Fact) {
 		s.Statement = shape.Statement(v.Word)
-		if v.Word == unknownStatement {
+		if v.Word == policy.UnknownStatement {
 			s.Statement = ""
 		}
 		s.ReadOnly, s.Effect = slices.Contains(readOnly, s.Statement), shape.Once

@@ -83,7 +83,7 @@ func TestFailuresSayWhatAndWhy(t *testing.T) {
 		"case    want one that can be made, got facts.has_udf: 7 is no true or false",
 		`case    want one that can be made, got failed: there is no pool "nowhere"`,
 	}, lines)
-	require.Contains(t, got[0].Why, "interactive_small did not match: not estimated_bytes is below 50 GB: it is 12 TB")
+	require.Contains(t, got[0].Why, "interactive_small did not match: wants estimated_bytes is below 50 GB, but it is 12 TB")
 }
 
 func TestFaultsOfCases(t *testing.T) {

@@ -33,6 +33,11 @@ const (
 	Other         Statement = "other"
 )
 
+// Statements lists the classes.
+var Statements = []Statement{
+	Select, Insert, Update, Delete, Merge, Replace, Create, CreateTableAs, Alter, Drop, Truncate, Call, Execute, Set, Show, Explain, Other,
+}
+
 // Effect says what running a statement a second time would do. The empty effect is not known.
 type Effect string
 
