@@ -156,7 +156,7 @@ const (
 // guessDouble decides once per text, by what stands around its double quotes: a back quote anywhere makes them strings;
 // a dot, FROM, JOIN, INTO, TABLE, UPDATE or BY before them, or a dot or a comparison behind them, makes them names. So does
 // AS or SELECT, unless others stand behind a comparison or an opening bracket: MySQL selects strings and takes them as
-// aliases. Without any such sign they are strings, since a name that is lost costs less than a value that leaks.
+// aliases; and behind SELECT only if there is something to select it from. Without any such sign they are strings, since a name that is lost costs less than a value that leaks.
 func (p *pass) guessDouble() uint8 {
 	if p.guessed == 0 {
 		p.guessed = p.lookAtDoubles()
@@ -182,7 +182,8 @@ func doubtfulName(s string, i int) bool {
 
 func (p *pass) lookAtDoubles() uint8 {
 	s := p.s
-	guess, weak, value := doubleString, false, false
+	guess, alias, column, value := doubleString, false, false, false
+	from := false
 	named := false // what was read last says that a name comes
 	operand := false
 	var word Word
@@ -198,6 +199,7 @@ func (p *pass) lookAtDoubles() uint8 {
 			end := nameEnd(s, i)
 			before := word
 			word = Lookup(s[i:end])
+			from = from || word == KwFrom
 			named = namesNext(word, before)
 			operand = word == KwLike || word == KwIlike || word == KwBetween || word == KwThen || word == KwElse
 			i = end
@@ -211,8 +213,10 @@ func (p *pass) lookAtDoubles() uint8 {
 			case end >= len(s):
 			case named && word != KwAs && word != KwSelect || p.namedBehind(end+1):
 				guess = doubleName
-			case named && (word == KwAs || nameEnd(s, i+1) == end):
-				weak = true
+			case named && word == KwAs:
+				alias = true
+			case named && nameEnd(s, i+1) == end:
+				column = true
 			}
 			value = value || operand
 			i, named, operand = end, false, false
@@ -222,7 +226,7 @@ func (p *pass) lookAtDoubles() uint8 {
 		}
 		i++
 	}
-	if weak && !value {
+	if !value && (alias || column && from) {
 		return doubleName
 	}
 	return guess
