@@ -129,6 +129,9 @@ const poolPattern = `^[a-z][a-z0-9_-]*$`
 
 var poolName = regexp.MustCompile(poolPattern)
 
+// unmeasuredWake is how long waking takes of which nothing is said: not no time at all.
+const unmeasuredWake = time.Minute
+
 // laneOptions are what may differ from queue to queue of an engine.
 var laneOptions = []option[Pool]{
 	textOption("queue", "The queue inside the engine.", func(p *Pool) *string { return &p.Queue }).withDefault("default"),
@@ -162,7 +165,7 @@ var poolOptions = append([]option[Pool]{
 		read: func(r *reader, f field, _ *Pool) { r.queues = &f },
 	},
 	truthOption("sleeps_at_zero", "The pool may have no replicas and is woken on demand.", func(p *Pool) *bool { return &p.SleepsAtZero }).withDefault("false"),
-	spanOption("wake_ms", "How long waking takes when nothing has measured it.", func(p *Pool) *time.Duration { return &p.WakeTime }),
+	spanOption("wake_ms", "How long waking takes when nothing has measured it.", func(p *Pool) *time.Duration { return &p.WakeTime }).withDefault("60000"),
 	countOption("readmit_samples", "In how many observations in a row the cluster must be healthy again, after it was not, before it gets queries.",
 		1, 1000, func(p *Pool) *int { return &p.ReadmitSamples }).withDefault("1"),
 	spanOption("delivery_ms", "What it takes to hand the result over, where that is not part of the execution.", func(p *Pool) *time.Duration { return &p.Delivery }),
@@ -195,7 +198,7 @@ func udfsOption() option[Pool] {
 func (r *reader) pools(section field) []Pool {
 	var out []Pool
 	for _, f := range r.mapping(section.path, section.value) {
-		p := Pool{Name: f.key, Queue: "default", Resource: "default", CostPerSecond: 1}
+		p := Pool{Name: f.key, Queue: "default", Resource: "default", CostPerSecond: 1, WakeTime: unmeasuredWake}
 		if !poolName.MatchString(p.Name) {
 			r.fault(f.keyNode, f.path, "a pool's name must be lower-case letters, digits, _ and -")
 		}

@@ -61,7 +61,7 @@ type Task struct {
 	Consistency    Consistency `json:"consistency,omitempty"`
 	// CommitTS is the commit timestamp that a read_your_writes read must see, in the source's own unit.
 	CommitTS *int64 `json:"commitTs,omitempty"`
-	// ResourceHint and EngineHint are wishes: a filter may overrule them, and then says so.
+	// ResourceHint and EngineHint are wishes: filters, rules and the SLA come before them, and the decision says so then.
 	ResourceHint string `json:"resourceHint,omitempty"`
 	EngineHint   string `json:"engineHint,omitempty"`
 	// Priority orders Tasks that wait for the same slot: higher first, 0 when absent.

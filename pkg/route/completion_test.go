@@ -127,16 +127,47 @@ func TestEstimatesOfACandidate(t *testing.T) {
 	}
 }
 
+// TestWishesAreFollowed where the SLA leaves the choice, in any case of letters, and the resources as well as the engine.
+func TestWishesAreFollowed(t *testing.T) {
+	for name, c := range map[string]struct{ engine, resource, want string }{
+		"nothing": {"", "", "trino/adhoc"}, "an engine": {"Spark", "", "spark"}, "resources": {"", "LARGE", "trino/etl"},
+		"both": {"trino", "large", "trino/etl"}, "an engine without these resources": {"spark", "small", "trino/adhoc"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := route.Decide(input(t, laned(t), func(in *route.Input) { in.Task.EngineHint, in.Task.ResourceHint = c.engine, c.resource }))
+			got := d.Cluster
+			if d.Queue != "default" {
+				got += "/" + d.Queue
+			}
+			require.Equal(t, c.want, got, route.Explain(d))
+		})
+	}
+}
+
 func TestAWishThatIsNotFollowedIsAnswered(t *testing.T) {
 	asks := func(hint string) func(*route.Input) { return func(in *route.Input) { in.Task.EngineHint = hint } }
+	resources := func(hint string) func(*route.Input) { return func(in *route.Input) { in.Task.ResourceHint = hint } }
+	large := func(in *route.Input) {
+		in.Policy = load(t, "engines:\n  interactive: {kind: clickhouse}\n  batch: {kind: spark, resource: large, cost_per_second: 9}\nrules: [{name: default, route: auto}]\n")
+	}
 	for name, c := range map[string]struct {
 		in   []func(*route.Input)
 		says string
 	}{
-		"no such engine":   {[]func(*route.Input){asks("snowflake")}, "the request asks for snowflake, but the policy has no such engine"},
-		"removed":          {[]func(*route.Input){asks("interactive"), set("interactive", map[signal.Name]float64{signal.Ready: 0})}, "but interactive is not ready"},
-		"too slow":         {[]func(*route.Input){asks("batch"), set("batch", map[signal.Name]float64{signal.EstWaitMs: 90_000})}, "but batch meets the SLA less well"},
-		"against the rule": {[]func(*route.Input){asks("interactive"), func(in *route.Input) { in.Task.Tags = []string{"batch"} }}, "but interactive rule transformations routes to batch"},
+		"no such engine":    {[]func(*route.Input){asks("snowflake")}, "the request asks for snowflake, but the policy has no such engine"},
+		"removed":           {[]func(*route.Input){asks("interactive"), set("interactive", map[signal.Name]float64{signal.Ready: 0})}, "but interactive: is not ready"},
+		"too slow":          {[]func(*route.Input){asks("batch"), set("batch", map[signal.Name]float64{signal.EstWaitMs: 90_000})}, "but batch meets the SLA less well"},
+		"no such resources": {[]func(*route.Input){resources("huge")}, "the request asks for huge, but the policy has no such resources"},
+		"two wishes that no place has together": {[]func(*route.Input){asks("interactive"), resources("large"), large},
+			"the request asks for large, but batch is not what else it asks for"},
+		"nothing meets the SLA": {[]func(*route.Input){asks("batch"), func(in *route.Input) { in.Task.SLASeconds = new(0.021) },
+			set("batch", map[signal.Name]float64{signal.EstWaitMs: 90_000})}, "but batch is expected to take longer, and nothing meets the SLA"},
+		"by lot": {[]func(*route.Input){exploring(t, "share: 0.5"), asks("a"), func(in *route.Input) {
+			for in.Seed = 0; route.Decide(*in).Exploration == nil; {
+				in.Seed++
+			}
+		}}, "the request asks for a, but it goes where the lot has fallen"},
+		"against the rule": {[]func(*route.Input){asks("interactive"), func(in *route.Input) { in.Task.Tags = []string{"batch"} }}, "but interactive: rule transformations routes to batch"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := route.Decide(input(t, c.in...))

@@ -201,7 +201,7 @@ func (s *scene) advise(d event.RouteDecision) event.RouteDecision {
 	if first != nil {
 		wait := int64(least)
 		d.Rejection.RetryAfterSeconds = &wait
-		d.Rejection.Suggestion = "Try again in " + integer(wait) + " s: " + first.Cluster + " " + first.Filtered.Text + "."
+		d.Rejection.Suggestion = "Try again in " + integer(wait) + " s. Now " + first.name() + ": " + first.Filtered.Text + "."
 	}
 	return d
 }
@@ -224,7 +224,7 @@ func (s *scene) whyNone() string {
 	parts := make([]string, 0, len(s.cands))
 	for i := range s.cands {
 		if c := &s.cands[i]; c.Filtered != nil {
-			parts = append(parts, c.name()+" "+c.Filtered.Text)
+			parts = append(parts, c.name()+": "+c.Filtered.Text)
 		}
 	}
 	return strings.Join(parts, "; ")

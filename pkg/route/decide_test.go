@@ -189,6 +189,24 @@ func TestMissingSignalsNeverRemoveAndAreSaid(t *testing.T) {
 	require.Contains(t, d.Unknown, "interactive healthy")
 }
 
+// TestWhatIsTakenForGrantedIsSaid: a pool that may sleep and says nothing is not called asleep, and one whose health nobody knows is
+// not called healthy.
+func TestWhatIsTakenForGrantedIsSaid(t *testing.T) {
+	toBatch := func(in *route.Input) { in.Task.Tags = []string{"batch"} }
+	d := route.Decide(input(t, toBatch, without("batch", signal.Ready, signal.Healthy)))
+	require.Contains(t, route.Explain(d), "batch does not say whether it is ready, is taken to be asleep and is woken, which takes about 4000 ms")
+	require.Contains(t, d.Unknown, "batch ready")
+	d = route.Decide(input(t, toBatch, set("batch", map[signal.Name]float64{signal.Ready: 0})))
+	require.Contains(t, route.Explain(d), "batch is asleep and is woken, which takes about 4000 ms")
+	require.NotContains(t, d.Unknown, "batch ready")
+
+	require.Contains(t, codes(route.Decide(input(t))), string(route.ClusterHealthy))
+	d = route.Decide(input(t, without("interactive", signal.Healthy)))
+	require.Equal(t, "interactive", d.Cluster, "it is ready")
+	require.NotContains(t, codes(d), string(route.ClusterHealthy))
+	require.Contains(t, d.Unknown, "interactive healthy")
+}
+
 func TestAQueueThatNobodySeesIsNotAnEmptyOne(t *testing.T) {
 	d := route.Decide(input(t, without("interactive", signal.EstWaitMs, signal.Queued)))
 	require.Equal(t, "batch", d.Cluster, route.Explain(d))

@@ -23,7 +23,7 @@ func Explain(d event.RouteDecision) string {
 		e.line("Rule: %s (policy %s). Verdict: %s.", d.Rule, d.PolicyHash, orUnknown(d.Verdict))
 	}
 	e.line("Query: fingerprint %s, %s, tables %s, scan %s.", orUnknown(d.Fingerprint), orUnknown(d.Statement),
-		orUnknown(strings.Join(d.Tables, ", ")), d.Estimates[ScanBytes])
+		tablesOf(&d), d.Estimates[ScanBytes])
 	e.candidates(&d)
 	e.signals(&d)
 	if len(d.Unknown) > 0 {
@@ -181,7 +181,7 @@ func LossText(d *event.RouteDecision, c *event.Candidate) string {
 		}
 	}
 	if d.Task != nil {
-		cmp.slaMs, cmp.hint = integer(d.Task.SLA(0).Milliseconds()), d.Task.EngineHint
+		cmp.slaMs, cmp.hint = integer(d.Task.SLA(0).Milliseconds()), wishText(d.Task)
 	}
 	text := factorReason(Code(c.LostBy.Code), &cmp).Text
 	if f := c.LostBy.Flip; f != nil {
@@ -229,5 +229,13 @@ func nameOf(d *event.RouteDecision, t event.Target) string {
 }
 
 func inMs(n signal.Number) string { return n.Value(signal.Millis).String() }
+
+// tablesOf names the tables. A statement that was read and names none has none.
+func tablesOf(d *event.RouteDecision) string {
+	if len(d.Tables) == 0 && d.Statement != "" {
+		return "none"
+	}
+	return orUnknown(strings.Join(d.Tables, ", "))
+}
 
 func orUnknown(s string) string { return cmp.Or(s, "unknown") }

@@ -100,9 +100,9 @@ func usable(s *scene, c *candidate) *event.Filtered {
 	case readyKnown && ready != 0:
 		return later(false, ClusterUnhealthy)
 	case c.pool.SleepsAtZero && (readyKnown || !healthKnown || sick):
-		c.asleep, c.seen = true, true
+		c.asleep, c.assumed, c.seen = true, !readyKnown, true
 		if wake := s.wakeMs(c); wake >= s.deadlineLeft {
-			f := removed(WakesTooLate, "wakeMs", ms(wake), "leftMs", ms(s.deadlineLeft))
+			f := removed(WakesTooLate, "state", c.sleep(), "wakeMs", ms(wake), "leftMs", ms(s.deadlineLeft))
 			f.ScaleHelps = true
 			return f
 		}
@@ -114,6 +114,14 @@ func usable(s *scene, c *candidate) *event.Filtered {
 		c.seen = healthKnown
 	}
 	return nil
+}
+
+// sleep says how it is known that the pool sleeps.
+func (c *candidate) sleep() string {
+	if c.assumed {
+		return "does not say whether it is ready, is taken to be asleep"
+	}
+	return "is asleep"
 }
 
 // wakeMs is how long the pool takes to wake: as measured, else as the policy has it.

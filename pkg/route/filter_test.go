@@ -146,6 +146,9 @@ func TestFilters(t *testing.T) {
 		{"nobody knows", "", []edit{without("p", signal.Ready, signal.Healthy)}, "", false, false},
 		{"asleep", "sleeps_at_zero: true, wake_ms: 4000", []edit{set("p", map[signal.Name]float64{signal.Ready: 0})}, "", false, false},
 		{"asleep for too long", "sleeps_at_zero: true, wake_ms: 900000", []edit{set("p", map[signal.Name]float64{signal.Ready: 0})}, route.WakesTooLate, false, true},
+		{"asleep, and nobody says how long it takes", "sleeps_at_zero: true", []edit{
+			set("p", map[signal.Name]float64{signal.Ready: 0}), task(func(t *query.Task) { t.TimeoutSeconds = new(59.0) }),
+		}, route.WakesTooLate, false, true},
 		{"asleep, as measured", "sleeps_at_zero: true, wake_ms: 4", []edit{set("p", map[signal.Name]float64{signal.Ready: 0, signal.WakeMs: 900_000})}, route.WakesTooLate, false, true},
 		{"the tenant has enough there", "max_concurrent_per_tenant: 2", []edit{func(in *route.Input) {
 			in.Tenant = &budget.TenantAccount{Clusters: map[string]int64{"p": 2}}
@@ -246,7 +249,7 @@ defaults: {no_candidate: %s}
 	d := route.Decide(input(t, waits("reject")))
 	require.Equal(t, event.Reject, d.Kind)
 	require.EqualValues(t, 3, *d.Rejection.RetryAfterSeconds, "when b's queue is short enough: %s", d.Rejection.Suggestion)
-	require.Contains(t, d.Rejection.Message, "a its queue is about 9000 ms long")
+	require.Contains(t, d.Rejection.Message, "a: its queue is about 9000 ms long")
 
 	d = route.Decide(input(t, waits("wait")))
 	require.Equal(t, event.Route, d.Kind, route.Explain(d))

@@ -22,7 +22,7 @@ const (
 	FlipCost = "costPerSecond"
 	// FlipQueries: how many queries run or wait there.
 	FlipQueries = "queries"
-	// FlipHint: the Task's engine hint, to be the candidate.
+	// FlipHint: the Task's hints, to be the candidate.
 	FlipHint = "engineHint"
 	// FlipHealth: its health, to be known.
 	FlipHealth = "healthy"

@@ -127,20 +127,23 @@ func completionBands(s *scene, cands []*candidate, out []banded) bool {
 	return logBands(cands, out, &s.totals, func(c *candidate) (float64, bool) { return c.parts.total, c.bands[bySLA] >= lost })
 }
 
-// hintBands prefer what the request asks for, by cluster or by engine, where the SLA leaves the choice.
+// hintBands prefer what the request asks for, by cluster or by engine and by resources, where the SLA leaves the choice. The value is
+// how many of its wishes are met.
 func hintBands(s *scene, cands []*candidate, out []banded) bool {
-	hint := s.in.Task.EngineHint
-	if hint == "" {
-		return false
-	}
+	asked := wishes(&s.in.Task)
 	for i, c := range cands {
-		asked := c.Cluster == hint || c.Engine == hint
-		out[i] = banded{value: signal.Num(1)}
-		if !asked {
-			out[i] = banded{signal.Num(0), 1}
+		met := 0
+		for _, w := range asked {
+			if w.met(&c.Target) {
+				met++
+			}
 		}
+		out[i] = banded{signal.Num(float64(met)), len(asked) - met}
 	}
-	return true
+	if len(asked) == 0 {
+		clear(out)
+	}
+	return len(asked) > 0
 }
 
 // costBands are steps of a quarter.

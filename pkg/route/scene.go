@@ -62,8 +62,9 @@ type candidate struct {
 	rec    *record
 	// at says where each fact is in the scene's facts, counted from 1; 0 for one that nobody has reported.
 	at [numFacts]int32
-	// asleep says that the pool has to be woken first, seen that it is known to be up or asleep.
-	asleep, seen bool
+	// asleep says that the pool has to be woken first, assumed that nobody has said so, seen that it is known to be up or taken to
+	// be asleep.
+	asleep, assumed, seen bool
 	// mayWait says that only filters stand in the way that waiting at the cluster itself overcomes.
 	mayWait bool
 	// estimate is what Candidate.Estimate points to.

@@ -36,6 +36,9 @@ func WithFlip(in Input, c *event.Candidate, f event.Flip) Input {
 		in = withSignal(withSignal(in, c.Target, signal.Running, to), c.Target, signal.Queued, 0)
 	case FlipHint:
 		in.Task.EngineHint = c.Cluster
+		if in.Task.ResourceHint != "" {
+			in.Task.ResourceHint = c.Resource
+		}
 	case FlipHealth:
 		in = withSignal(withSignal(in, c.Target, signal.Ready, to), c.Target, signal.Healthy, to)
 	}

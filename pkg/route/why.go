@@ -31,10 +31,12 @@ func (s *scene) winnerReasons(out []event.Reason, rule policy.Rule, ranked []*ca
 		}
 	}
 	if chosen.asleep {
-		out = append(out, NewReason(WakesPool, "cluster", chosen.Cluster, "wakeMs", ms(chosen.parts.acquire)))
+		out = append(out, NewReason(WakesPool, "cluster", chosen.Cluster, "state", chosen.sleep(), "wakeMs", ms(chosen.parts.acquire)))
 	}
-	if why, ok := s.hintUnheard(chosen); ok {
-		out = append(out, NewReason(HintNotFollowed, "hint", s.in.Task.EngineHint, "why", why))
+	for _, w := range wishes(&s.in.Task) {
+		if !w.met(&chosen.Target) {
+			out = append(out, NewReason(HintNotFollowed, "hint", w.word, "why", s.unheard(w, best, chosen)))
+		}
 	}
 	named := rule.Action == policy.ToPool && chosen.Cluster == rule.Pool
 	switch {
@@ -45,7 +47,7 @@ func (s *scene) winnerReasons(out []event.Reason, rule policy.Rule, ranked []*ca
 	default:
 		other := ranked[1]
 		out = append(out, factorReason(Code(other.loss.Code), &comparison{
-			slaMs: sla, hint: s.in.Task.EngineHint, other: other.name(), w: best.Estimate, l: other.Estimate,
+			slaMs: sla, hint: wishText(&s.in.Task), other: other.name(), w: best.Estimate, l: other.Estimate,
 		}))
 	}
 	if named {
@@ -75,30 +77,10 @@ func (s *scene) support(out []event.Reason, c *candidate) []event.Reason {
 		out = append(out, NewReason(HitRateHigh, "hits", integer(p.Hits), "n", integer(p.Tasks), "cluster", c.Cluster, "window", p.Window,
 			"low", percent(low)))
 	}
-	if c.seen && !c.asleep {
+	if is, ok := s.signal(c, healthy).Get(); ok && is != 0 && !c.asleep {
 		out = append(out, NewReason(ClusterHealthy, "cluster", c.Cluster))
 	}
 	return out
-}
-
-// hintUnheard says why a wish was not followed: what the wish names was removed, or meets the SLA less well, or is unknown.
-func (s *scene) hintUnheard(chosen *candidate) (why string, is bool) {
-	hint := s.in.Task.EngineHint
-	if hint == "" || chosen.Cluster == hint || chosen.Engine == hint {
-		return "", false
-	}
-	why = "the policy has no such engine"
-	for i := range s.cands {
-		c := &s.cands[i]
-		if c.Cluster != hint && c.Engine != hint {
-			continue
-		}
-		if c.Filtered == nil {
-			return c.name() + " meets the SLA less well", true
-		}
-		why = c.name() + " " + c.Filtered.Text
-	}
-	return why, true
 }
 
 // queueDecided reports that a candidate lost for its queue: without the wait it would have met the SLA as well as the winner.
@@ -179,7 +161,10 @@ func (s *scene) unknown() []string {
 		if i > 0 && c.Cluster == s.cands[i-1].Cluster {
 			continue // another lane of it
 		}
-		for _, f := range [...]fact{healthy, running, estWaitMs} {
+		for _, f := range [...]fact{ready, healthy, running, estWaitMs} {
+			if f == ready && !c.pool.SleepsAtZero {
+				continue // nobody has to say it of a pool that is always up
+			}
 			switch s.signal(c, f).State() {
 			case signal.Absent:
 				out = append(out, c.Cluster+" "+string(looked[f]))
