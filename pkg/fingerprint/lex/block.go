@@ -4,11 +4,11 @@ import "strings"
 
 // HasBlock says that a statement may hold others between BEGIN and END: it creates a routine, a trigger or an event.
 func HasBlock(sql string) bool {
-	words := strings.Fields(sql[:min(len(sql), 512)])
-	for i, w := range words {
+	if len(sql) < 6 || !strings.EqualFold(sql[:6], "create") {
+		return false // nearly always
+	}
+	for i, w := range strings.Fields(sql[6:min(len(sql), 512)]) {
 		switch {
-		case i == 0 && !strings.EqualFold(w, "create"):
-			return false
 		case strings.EqualFold(w, "procedure"), strings.EqualFold(w, "function"), strings.EqualFold(w, "trigger"), strings.EqualFold(w, "event"):
 			return true
 		case i > 16:
