@@ -174,13 +174,19 @@ func (p *parser) update(i int) int {
 		b.Target(n.Items[0])
 		b.Shape.JoinTables = joins // UPDATE t is no reference behind FROM
 	}
+	set, end := i, i
 	if p.word(i) == lex.KwSet {
-		end := p.expr(i+1, n, inWhere)
-		p.targets(n, i+1, end)
-		i = end
+		end = p.expr(i+1, n, inWhere)
 	}
 	b.Roots = append(b.Roots, n)
-	i = p.clauses(n, i)
+	items := len(n.Items)
+	i = p.clauses(n, end)
+	if items == 1 && len(n.Items) > 1 {
+		b.aliased(n)
+	}
+	if end > set {
+		p.targets(n, set+1, end)
+	}
 	return p.rest(n, i)
 }
 

@@ -1,5 +1,7 @@
 package shape
 
+import "slices"
+
 // Assigns notes the tables that the assignments of an UPDATE write: those that the qualifiers of its columns mean, else the
 // first one.
 func (b *Builder) Assigns(n *Query, qualifiers [][]string) {
@@ -16,6 +18,31 @@ func (b *Builder) Assigns(n *Query, qualifiers [][]string) {
 	if !found && len(n.Items) > 0 && n.Items[0].Parts != nil {
 		b.Writes(n.Items[0].Table)
 	}
+}
+
+// aliased is for UPDATE a SET .. FROM t a, where what is named first is an item of FROM and no table of its own.
+func (b *Builder) aliased(n *Query) {
+	first := n.Items[0]
+	if first.Alias != "" || len(first.Parts) != 1 {
+		return
+	}
+	for _, it := range n.Items[1:] {
+		if it.Alias == first.Parts[0] && it.Parts != nil {
+			b.unread(first.Table)
+			n.Items[0] = &Item{Alias: "\x00", Fixed: true, Closed: true} // the others keep their places
+			b.Writes(it.Table)
+			return
+		}
+	}
+}
+
+// unread takes back a reference to a table.
+func (b *Builder) unread(t Table) {
+	if b.uses[t]--; b.uses[t] > 0 || b.written[t] {
+		return
+	}
+	delete(b.uses, t)
+	b.Shape.Tables = slices.DeleteFunc(b.Shape.Tables, func(x Table) bool { return x == t })
 }
 
 // Deletes notes the tables that a DELETE names as those it deletes from, by their aliases or their own names.
