@@ -16,8 +16,10 @@ const (
 	// FromFingerprint are all its runs on this cluster, FromEngine those on other clusters of the same engine.
 	FromFingerprint = "fingerprint"
 	FromEngine      = "engine"
-	// FromPrior is the pool's start-up time and scan rate: no history.
+	// FromPrior is the pool's start-up time and scan rate: no history. FromGuess is not even that: the bytes are not known, or
+	// nothing is said of the scan rate.
 	FromPrior = "prior"
+	FromGuess = "guess"
 )
 
 const (
@@ -53,8 +55,15 @@ const (
 // Prior is what is assumed of a pool before there is history.
 type Prior struct {
 	Startup time.Duration
-	// BytesPerSecond is the pool's scan rate; zero means unknown.
+	// BytesPerSecond is the pool's scan rate; zero means unknown. Borrowed says that it is another pool's.
 	BytesPerSecond int64
+	Borrowed       bool
+}
+
+// blind reports whether the prior says nothing of a query that scans so much.
+func (p Prior) blind(bytes signal.Value) bool {
+	_, fresh := bytes.Get()
+	return !fresh || p.Borrowed || p.BytesPerSecond <= 0
 }
 
 // Runs are the moments of the logarithms of a sample of execution times.
@@ -133,6 +142,9 @@ type Sources struct {
 // with enough runs to lead; its N is 0 only when there is no run at all to go by.
 func Execution(pool Prior, s *Sources) (Term, event.Evidence) {
 	t, evidence := Assumed(pool, s.Bytes), event.Evidence{Level: FromPrior}
+	if pool.blind(s.Bytes) {
+		evidence.Level = FromGuess
+	}
 	least := max(1, s.MinRuns)
 	for _, rung := range [...]struct {
 		level   string
@@ -150,7 +162,7 @@ func Execution(pool Prior, s *Sources) (Term, event.Evidence) {
 		switch {
 		case rung.runs.N >= least:
 			evidence = event.Evidence{Level: rung.level, N: rung.runs.N, Window: rung.runs.Window}
-		case evidence.Level == FromPrior:
+		case evidence.Level == FromPrior, evidence.Level == FromGuess:
 			evidence.N, evidence.Window = max(evidence.N, rung.runs.N+rung.runs.Stopped), rung.runs.Window
 		}
 	}
@@ -176,7 +188,7 @@ func Assumed(pool Prior, bytes signal.Value) Term {
 		return Term{Mu: math.Log(math.Max(start+blindMs, 1)), Sigma: blindSigma}
 	}
 	ms := math.Max(start+n/float64(pool.BytesPerSecond)*1000, 1)
-	if _, fresh := bytes.Get(); !fresh {
+	if pool.blind(bytes) {
 		return Term{Mu: math.Log(ms), Sigma: blindSigma}
 	}
 	return Term{Mu: math.Log(ms), Sigma: priorSigma}

@@ -37,11 +37,11 @@ func TestTheLadder(t *testing.T) {
 		median   float64
 		within   float64 // factor
 	}{
-		{"nothing is known", estimate.Sources{}, event.Evidence{Level: estimate.FromPrior}, 1050, 1.001},
+		{"nothing is known", estimate.Sources{}, event.Evidence{Level: estimate.FromGuess}, 1050, 1.001},
 		{"bytes", estimate.Sources{Bytes: bytes(200e6)}, event.Evidence{Level: estimate.FromPrior}, 2050, 1.001},
 		{"zero bytes are known", estimate.Sources{Bytes: bytes(0)}, event.Evidence{Level: estimate.FromPrior}, 50, 1.001},
 		{"many runs here", estimate.Sources{Fingerprint: ran(1000, 200, 400)}, event.Evidence{Level: estimate.FromFingerprint, N: 1000, Window: "7d"}, 200, 1.01},
-		{"too few to lead, and yet they count", estimate.Sources{Fingerprint: ran(2, 200, 400), MinRuns: 3}, event.Evidence{Level: estimate.FromPrior, N: 2, Window: "7d"}, 347, 1.01},
+		{"too few to lead, and yet they count", estimate.Sources{Fingerprint: ran(2, 200, 400), MinRuns: 3}, event.Evidence{Level: estimate.FromGuess, N: 2, Window: "7d"}, 347, 1.01},
 		{"the same engine elsewhere", estimate.Sources{Engine: ran(40, 500, 800), MinRuns: 3}, event.Evidence{Level: estimate.FromEngine, N: 40, Window: "7d"}, 509, 1.01},
 		{"here before elsewhere", estimate.Sources{Engine: ran(40, 5000, 8000), Fingerprint: ran(100, 200, 400), MinRuns: 3}, event.Evidence{Level: estimate.FromFingerprint, N: 100, Window: "7d"}, 220, 1.02},
 		{"the own parameters before all", estimate.Sources{Fingerprint: ran(500, 200, 9000), Bucket: ran(45, 8000, 9000), MinRuns: 3}, event.Evidence{Level: estimate.FromBucket, N: 45, Window: "7d"}, 5530, 1.02},

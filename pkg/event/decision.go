@@ -68,9 +68,9 @@ type Exploration struct {
 
 // Evidence is where an estimate came from and how much there was to go on.
 type Evidence struct {
-	// Level is the rung of the ladder: bucket, fingerprint, engine, prior.
+	// Level is the rung of the ladder: bucket, fingerprint, engine, prior, guess.
 	Level string `json:"level"`
-	// N is the sample size; 0 with level prior means "no history".
+	// N is the sample size; 0 means "no history".
 	N      int64  `json:"n"`
 	Window string `json:"window,omitempty"`
 }

@@ -69,9 +69,10 @@ type Latch struct {
 	Value float64   `json:"value"`
 }
 
-// At is the latch's fact at a moment: missing while the state is not known, and when nothing was observed for too long.
+// At is the latch's fact at a moment: missing while the state is not known, when nothing was observed for too long, and when the last
+// observation is as far ahead.
 func (s *LatchSpec) At(l Latch, now time.Time) Fact {
-	if !l.Known || now.Sub(l.At) > s.AbsentAfter {
+	if !l.Known || now.Sub(l.At).Abs() > s.AbsentAfter {
 		return Fact{}
 	}
 	return BoolFact(l.On)

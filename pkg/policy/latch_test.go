@@ -123,6 +123,8 @@ func TestLatchAndMissingSignals(t *testing.T) {
 	require.Equal(t, "spill", name)
 	name, _ = rule(at(9 + 20))
 	require.Equal(t, "spill", name, "a signal that is late keeps the state")
+	name, _ = rule(at(9 - 20.1))
+	require.Equal(t, "default", name, "one that was observed in the future does not")
 	name, tags = rule(at(9 + 20.1))
 	require.Equal(t, "default", name, "one that is gone does not")
 	require.Empty(t, tags)

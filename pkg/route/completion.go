@@ -114,7 +114,7 @@ func (s *scene) complete(c *candidate) {
 	p.acquire = p.time.Acquire.Mean()
 	p.time.Deliver = estimate.Constant(float64(c.pool.Delivery.Milliseconds()))
 
-	bytes, assumed := s.bytes, priorOf(c.pool)
+	bytes, assumed := s.bytes, s.priorOf(c.pool)
 	if s.covered(c) {
 		bytes = signal.Of(0, signal.Bytes, "reflection", in.Now) // a materialised aggregate is small, however large the raw scan would be
 	}
@@ -150,9 +150,14 @@ func (s *scene) complete(c *candidate) {
 	c.Estimate = &c.estimate
 }
 
-// priorOf is what the policy says of a pool's speed.
-func priorOf(p *policy.Pool) estimate.Prior {
-	return estimate.Prior{Startup: p.Startup, BytesPerSecond: p.BytesPerSecond}
+// priorOf is what the policy says of a pool's speed. One of which it says nothing is taken to be as slow as the slowest: it must not
+// look quick for that.
+func (s *scene) priorOf(p *policy.Pool) estimate.Prior {
+	prior := estimate.Prior{Startup: p.Startup, BytesPerSecond: p.BytesPerSecond}
+	if prior.BytesPerSecond == 0 {
+		prior.BytesPerSecond, prior.Borrowed = s.slowest, true
+	}
+	return prior
 }
 
 // value is a number that was computed here, rounded, so that the last bits of exp and log on another processor do not change a stored

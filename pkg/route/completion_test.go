@@ -127,6 +127,20 @@ func TestEstimatesOfACandidate(t *testing.T) {
 	}
 }
 
+// TestAPoolOfUnknownSpeedDoesNotLookQuick: of two pools the one whose scan rate the policy keeps to itself is not the quicker.
+func TestAPoolOfUnknownSpeedDoesNotLookQuick(t *testing.T) {
+	in := input(t, func(in *route.Input) {
+		in.Policy = load(t, "engines:\n  interactive: {kind: clickhouse, bytes_per_second: 100 MB}\n  batch: {kind: spark}\nrules: [{name: default, route: auto}]\n")
+		in.Estimates[route.ScanBytes] = signal.Of(1e9, signal.Bytes, "catalog", now)
+		in.Task.SLASeconds = new(60.0)
+	})
+	d := route.Decide(in)
+	require.Equal(t, "interactive", d.Cluster, route.Explain(d))
+	require.Equal(t, "guess", d.Candidates[1].Estimate.Evidence.Level)
+	require.Greater(t, d.Candidates[1].Estimate.ExecMs.Or(0), d.Candidates[0].Estimate.ExecMs.Or(0))
+	require.Contains(t, route.Explain(d), "a guess: no history there")
+}
+
 // TestWishesAreFollowed where the SLA leaves the choice, in any case of letters, and the resources as well as the engine.
 func TestWishesAreFollowed(t *testing.T) {
 	for name, c := range map[string]struct{ engine, resource, want string }{

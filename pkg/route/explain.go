@@ -110,6 +110,10 @@ func (e words) estimate(c *event.Candidate, name string) {
 // basis says where an estimate comes from.
 func basis(e event.Evidence) string {
 	switch {
+	case e.Level == estimate.FromGuess && e.N == 0:
+		return "a guess: no history there, and what it scans or how fast the pool does is not known"
+	case e.Level == estimate.FromGuess:
+		return "only " + ofRuns(e.N) + ", so mostly a guess"
 	case e.Level == estimate.FromPrior && e.N == 0:
 		return "no history there, from the pool's start-up time and scan rate"
 	case e.Level == estimate.FromPrior:

@@ -17,6 +17,7 @@ type scene struct {
 	// slaLeft and deadlineLeft are what is left of the SLA and of the Task's time, in milliseconds.
 	slaLeft, deadlineLeft float64
 	bytes                 signal.Value // to scan
+	slowest               int64        // of the scan rates that the policy names, 0 when it names none
 	cands                 []candidate
 	records               []record // by the place of the pool in the policy; none without history
 	engines               []engineRuns
@@ -96,11 +97,14 @@ func newScene(in *Input) *scene {
 		in: in, slaLeft: in.slaLeftMs(), deadlineLeft: float64(in.deadline().Sub(in.Now).Milliseconds()),
 		bytes: in.scanBytes(), totals: scale{step: 1.5}, costs: scale{step: 1.25},
 	}
-	s.remember()
 	pools, n := in.Policy.Pools, 0
 	for i := range pools {
 		n += max(1, len(pools[i].Lanes))
+		if rate := pools[i].BytesPerSecond; rate > 0 && (s.slowest == 0 || rate < s.slowest) {
+			s.slowest = rate
+		}
 	}
+	s.remember()
 	s.cands = make([]candidate, 0, n)
 	s.facts = make([]signal.Fact, 0, n*usualFacts)
 	s.seen = make(signal.Seen, 0, n)
@@ -188,7 +192,7 @@ func (s *scene) remember() {
 			r.inBucket = estimate.RunsOf(&r.bucket)
 		}
 		if r.runs.N > 0 {
-			s.engine(p.Kind).Add(r.runs, estimate.Assumed(priorOf(p), s.bytes))
+			s.engine(p.Kind).Add(r.runs, estimate.Assumed(s.priorOf(p), s.bytes))
 		}
 	}
 }

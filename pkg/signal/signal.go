@@ -86,9 +86,10 @@ func (v Value) Or(def float64) float64 {
 	return def
 }
 
-// Aged returns the Value as it counts at now: a known number older than most is stale. most <= 0 never ages.
+// Aged returns the Value as it counts at now: a known number older than most is stale, and so is one that is as far ahead of now,
+// since by a clock that is wrong nobody can tell how old it is. most <= 0 never ages.
 func (v Value) Aged(now time.Time, most time.Duration) Value {
-	if v.state == Known && most > 0 && !v.At.IsZero() && now.Sub(v.At) > most {
+	if v.state == Known && most > 0 && !v.At.IsZero() && now.Sub(v.At).Abs() > most {
 		v.state = Stale
 	}
 	return v

@@ -29,6 +29,8 @@ func TestAbsentStaleAndZeroAreThreeThings(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, signal.Stale, stale.State())
 	require.Equal(t, 7.0, stale.Or(7))
+	require.Equal(t, signal.Known, zero.Aged(at.Add(-10*time.Second), 10*time.Second).State(), "clocks differ a little")
+	require.Equal(t, signal.Stale, zero.Aged(at.Add(-11*time.Second), 10*time.Second).State(), "nobody can tell how old it is")
 
 	require.Equal(t, signal.Absent, signal.Of(math.NaN(), signal.Millis, "trino", at).State(), "engines print NaN for unknown")
 }

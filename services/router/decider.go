@@ -96,10 +96,11 @@ func (d *decider) lookup(ctx context.Context, subjects []subject) answers {
 func (d *decider) input(s subject, history profile.Lookup) route.Input {
 	now := d.clock().UTC().Round(0) // without the process's own clock, which no record can carry
 	signals, inflight := d.clusters.view(now)
+	inForce, latches := d.latches.view(&d.policy)
 	in := route.Input{
 		Task: s.task, TaskDigest: s.digest, Attempt: s.attempt, Excluded: s.excluded, LastFailure: s.lastFailure,
 		Fingerprint: s.fingerprint, Bucket: s.bucket, Shape: s.shape, Estimates: map[string]signal.Value{route.ScanBytes: signal.Missing("catalog")},
-		History: history, Signals: signals, Latches: d.latches.view(), Inflight: inflight, Policy: d.policy.Load(), Now: now, Seed: seed(s.task.ID),
+		History: history, Signals: signals, Latches: latches, Inflight: inflight, Policy: inForce, Now: now, Seed: seed(s.task.ID),
 	}
 	if d.sizes != nil {
 		in.Estimates[route.ScanBytes] = d.sizes.ScanBytes(shape.Names(s.shape.Tables), now)

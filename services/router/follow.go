@@ -50,6 +50,7 @@ func (a *App) follow(ctx context.Context, tc stream.TailConfig, ready func(), ta
 // followSignals keeps the newest signals of all clusters.
 func (a *App) followSignals(ctx context.Context) error {
 	tc := stream.TailConfig{Name: "signals", Topics: []string{event.TopicSignals}}
+	told := map[string]bool{}
 	return a.follow(ctx, tc, func() { a.signalsReady.Open(); a.readSignals() }, func(rec *kgo.Record) {
 		env, err := stream.Decode(rec, stream.RulesFor(event.TopicSignals))
 		if err != nil || env.Tombstone {
@@ -59,7 +60,26 @@ func (a *App) followSignals(ctx context.Context) error {
 		if err := json.Unmarshal(env.Data, &o); err != nil || o.Cluster == "" {
 			return
 		}
+		if now := time.Now(); ahead(&o, now) {
+			if source := o.Cluster + "/" + o.Source; !told[source] {
+				told[source] = true
+				a.log.WarnContext(ctx, "signals from the future are not looked at: a clock is wrong", "cluster", o.Cluster, "source", o.Source, "observed_at", o.At)
+			}
+			return
+		}
 		a.decider.clusters.observe(o)
 		a.decider.latches.observe(o)
 	})
+}
+
+// ahead reports whether an observation is from further in the future than a clock may be off. Taken in, it would keep all that is
+// observed until then from being news, and a cluster would look as it did for hours.
+func ahead(o *signal.Observation, now time.Time) bool {
+	most := now.Add(maxSkew)
+	for _, v := range o.Values {
+		if v.At.After(most) {
+			return true
+		}
+	}
+	return o.At.After(most)
 }

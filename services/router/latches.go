@@ -3,6 +3,7 @@ package router
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pointsman/pointsman/pkg/policy"
@@ -70,10 +71,11 @@ func (s *series) add(at time.Time, n float64) {
 	}
 }
 
-// use takes a policy over: its latches are folded from what is remembered.
-func (l *latches) use(p *policy.Policy) {
+// use puts a policy in force, and its latches with it: they are folded from what is remembered.
+func (l *latches) use(p *policy.Policy, inForce *atomic.Pointer[policy.Policy]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	defer inForce.Store(p)
 	l.book, l.states = nil, nil
 	if len(p.Latches) == 0 {
 		return
@@ -96,9 +98,10 @@ func (l *latches) publish(states map[string]policy.Latch) {
 	l.states = states
 }
 
-// view returns the states, which are only to be read.
-func (l *latches) view() map[string]policy.Latch {
+// view returns the policy in force and the states of its latches, which are only to be read: never those of another policy, which
+// may have latches of the same names.
+func (l *latches) view(inForce *atomic.Pointer[policy.Policy]) (*policy.Policy, map[string]policy.Latch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.states
+	return inForce.Load(), l.states
 }

@@ -34,8 +34,7 @@ func readPolicy(cfg PolicyConfig) (*policy.Policy, error) {
 // takePolicy puts a policy in force. Decisions that have begun end with the one they began with.
 func (a *App) takePolicy(ctx context.Context, p *policy.Policy) {
 	a.metrics.latches.Reset()
-	a.decider.latches.use(p)
-	a.decider.policy.Store(p)
+	a.decider.latches.use(p, &a.decider.policy)
 	a.metrics.policyRefused.Set(0)
 	for _, w := range p.Warnings {
 		a.log.WarnContext(ctx, "policy", "warning", w.String())

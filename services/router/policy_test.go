@@ -148,6 +148,7 @@ func TestLatchIsFoldedFromTheTopic(t *testing.T) {
 		require.NoError(t, err)
 		b.publish(event.TopicSignals, "interactive/test", event.ClusterObserved, string(data))
 	}
+	observe(3600, 0) // a clock that is an hour ahead: it must not hide what comes behind it
 	for s := range 8 {
 		observe(s, 2500)
 	}
