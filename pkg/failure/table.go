@@ -31,6 +31,7 @@ var tables = map[string]map[string]entry{
 	"doris":      doris,
 	"starrocks":  starrocks,
 	"trino":      trino,
+	"flightsql":  flightsql,
 	"spark":      spark,
 }
 
