@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -25,6 +26,8 @@ type Fixture struct {
 	// Record is the file below results in which the outcome is kept, Engine and Proof what the page of engines says of it. An
 	// empty Record keeps nothing.
 	Record, Engine, Proof string
+	// Exceptions says, by a capability's name, why this engine can't have it. They are left out, and the page of engines says why.
+	Exceptions map[string]string
 	// Kind is the engine's kind, under which pkg/failure knows its codes.
 	Kind string
 	// Open makes a client of the engine. Two clients stand for two processes. The suite closes what it opens.
@@ -130,9 +133,15 @@ var capabilities = []capability{
 // Exercise runs the suite.
 func Exercise(t *testing.T, f Fixture) {
 	results := map[string]Result{}
+	for name := range f.Exceptions {
+		require.True(t, slices.ContainsFunc(capabilities, func(c capability) bool { return c.Name == name }), "%s is no capability", name)
+	}
 	for _, c := range capabilities {
 		ran := t.Run(c.Name, func(t *testing.T) {
 			results[c.Name] = LeftOut
+			if why := f.Exceptions[c.Name]; why != "" {
+				t.Skip(why)
+			}
 			if c.can != nil && !c.can(f) {
 				t.Skip("the fixture says that this engine can't do it")
 			}

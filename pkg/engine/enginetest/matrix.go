@@ -34,6 +34,8 @@ type Column struct {
 	Engine  string            `json:"engine"`
 	Proof   string            `json:"proof"`
 	Results map[string]Result `json:"results"`
+	// Exceptions are why some are left out, where that is not said by the engine's own section of the page.
+	Exceptions map[string]string `json:"exceptions,omitempty"`
 }
 
 // record keeps an outcome, or compares it with the one that is kept: the page of engines is made of those.
@@ -42,7 +44,7 @@ func (f Fixture) record(t *testing.T, results map[string]Result) {
 	if f.Record == "" || filtered() {
 		return
 	}
-	now := Column{f.Engine, f.Proof, results}
+	now := Column{f.Engine, f.Proof, results, f.Exceptions}
 	_, source, _, ok := runtime.Caller(0)
 	require.True(t, ok && filepath.IsAbs(source), "the place of the results is unknown: build tests without -trimpath")
 	file := filepath.Join(filepath.Dir(source), "results", f.Record+".json")
@@ -122,5 +124,22 @@ func Matrix() (string, error) {
 		}
 		b.WriteString("\n")
 	}
+	b.WriteString(exceptions(columns))
 	return b.String(), nil
+}
+
+// exceptions lists why capabilities are left out, engine by engine.
+func exceptions(columns []Column) string {
+	var b strings.Builder
+	for _, c := range columns {
+		for _, p := range capabilities {
+			if why := c.Exceptions[p.Name]; why != "" {
+				if b.Len() == 0 {
+					b.WriteString("\nWhy there is a dash:\n\n")
+				}
+				fmt.Fprintf(&b, "- %s, *%s*: %s\n", c.Engine, p.Means, why)
+			}
+		}
+	}
+	return b.String()
 }

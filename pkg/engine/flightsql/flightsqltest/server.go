@@ -30,7 +30,7 @@ import (
 type Config struct {
 	// Engine is the URL of the embedded engine.
 	Engine string
-	// Plain leaves out the actions that only a server which knows pointsman has.
+	// Plain leaves out what only a server which knows pointsman has: the actions, and the headers of an attempt.
 	Plain bool
 	// User and Password are what a client must log in with by a handshake. With neither set anyone may come.
 	User, Password string
@@ -97,7 +97,7 @@ func (s *Server) Addr() string { return s.addr }
 
 // add registers a statement that waits for its reader. An attempt has one at a time.
 func (s *Server) add(ctx context.Context, sql string) (*statement, error) {
-	st := &statement{handle: uuid.NewString(), query: queryOf(ctx, sql), began: time.Now(), over: make(chan struct{})}
+	st := &statement{handle: uuid.NewString(), query: queryOf(ctx, sql, s.cfg.Plain), began: time.Now(), over: make(chan struct{})}
 	md, _ := metadata.FromIncomingContext(ctx)
 	if ids := md.Get(adapter.HeaderAttempt); len(ids) > 0 && !s.cfg.Plain {
 		st.attempt = ids[0]
@@ -178,16 +178,20 @@ func (s *Server) drop(st *statement) bool {
 
 // cancel stops a statement and waits until the engine has ended it.
 func (s *Server) cancel(ctx context.Context, st *statement) error {
-	if s.drop(st) || st.stop == nil { // dropped here, or a moment ago
+	if s.drop(st) {
+		return nil
+	}
+	st.mu.Lock()
+	stop := st.stop
+	st.mu.Unlock()
+	if stop == nil { // dropped a moment ago
 		return nil
 	}
 	// The engine first, so that it says itself that it was stopped; one that waits for its reader does not listen.
 	if err := s.engine.kill(ctx, st.query.id); err != nil {
 		return err
 	}
-	st.mu.Lock()
-	st.stop()
-	st.mu.Unlock()
+	stop()
 	select {
 	case <-st.over:
 	case <-ctx.Done():
