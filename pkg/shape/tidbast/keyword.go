@@ -4,6 +4,9 @@ import "github.com/pointsman/pointsman/pkg/fingerprint/lex"
 
 // keyword prints the keyword at i, with what follows it where MySQL says it otherwise.
 func (p *shim) keyword(i int) int {
+	if len(p.from) == 1 {
+		p.rows = p.tok(i).Word == lex.KwValues
+	}
 	switch w := p.tok(i).Word; w {
 	case lex.KwFrom:
 		p.setFrom(!p.inCall(i))

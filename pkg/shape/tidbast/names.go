@@ -41,9 +41,6 @@ func (p *shim) name(i int) int {
 		p.rewrote = true
 		parts = append([]string{strings.Join(parts[:over+1], joint)}, parts[over+1:]...)
 	}
-	if !p.d.MySQLLike() && p.tok(i).Kind == lex.Quoted {
-		p.rewrote = true
-	}
 	for k, part := range parts {
 		if k > 0 {
 			p.out = append(p.out, '.')

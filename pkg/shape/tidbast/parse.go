@@ -26,7 +26,7 @@ var parsers = sync.Pool{New: func() any {
 	return p
 }}
 
-var shims = sync.Pool{New: func() any { return &shim{class: map[uint32]lex.Class{}, escapes: map[uint32]uint32{}} }}
+var shims = sync.Pool{New: func() any { return &shim{escapes: map[uint32]uint32{}} }}
 
 // Parse reads a template from the syntax tree of a text. It returns nil if the parser does not read the text, or if it is
 // no statement whose tree says more than its tokens.
@@ -56,21 +56,14 @@ func Parse(sql string, d lex.Dialect) *shape.Template {
 
 // text prints a text as the parser reads it.
 func (p *shim) text(sql string, d lex.Dialect) (string, bool) {
-	clear(p.class)
 	clear(p.escapes)
-	var spans lex.Spans
 	var res lex.Result
 	p.s, p.d, p.out, p.rewrote, p.refused = sql, d, p.out[:0], false, false
-	p.toks, res = lex.Tokens(p.toks[:0], sql, d, &spans, MaxTokens+1)
-	if len(p.toks) > MaxTokens || res.Depth > MaxDepth || res.Flags&(lex.OpenLiteral|lex.OpenComment|lex.HasMany|lex.HasInlineData) != 0 || !treeSays(res.Verb) {
+	p.toks, res = lex.Tokens(p.toks[:0], sql, d, nil, MaxTokens+1)
+	if len(p.toks) > MaxTokens || res.Depth > MaxDepth || res.Flags&(lex.HasMany|lex.HasInlineData) != 0 || !treeSays(res.Verb) {
 		return "", false
 	}
-	for _, s := range spans.List {
-		if _, seen := p.class[s.Slot]; !seen {
-			p.class[s.Slot] = s.Class
-		}
-	}
-	if spans.Cut || !p.render() {
+	if !p.render() {
 		return "", false
 	}
 	return string(p.out), true

@@ -26,7 +26,9 @@ func TestSourceSaysWhatWasRead(t *testing.T) {
 		{lex.Trino, "SELECT TRY_CAST(a AS bigint) FROM t", shape.FromShim},
 		{lex.Trino, "SELECT transform(a, x -> x + 1) FROM t", ""},
 		{lex.Postgres, "SELECT a::int FROM t", ""},
-		{lex.MySQL, "SELECT 'open", ""},
+		{lex.Trino, `SELECT "a" FROM "T"`, shape.FromAST},
+		{lex.MySQL, "SELECT 'open", shape.FromAST},
+		{lex.ClickHouse, "INSERT INTO t VALUES (1) (now()), (2)", shape.FromAST},
 		{lex.MySQL, "SELECT 1; SELECT 2", ""},
 		{lex.MySQL, "DROP TABLE t", ""},
 	} {

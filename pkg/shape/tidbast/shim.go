@@ -21,7 +21,6 @@ type shim struct {
 	s       string
 	d       lex.Dialect
 	toks    []lex.Token
-	class   map[uint32]lex.Class // of each slot
 	out     []byte
 	rewrote bool
 	refused bool
@@ -32,12 +31,16 @@ type shim struct {
 	// casts are the depths of brackets whose AS precedes a type.
 	casts []bool
 	joins int
+	// rows says that rows of VALUES stand here.
+	rows bool
 }
 
-// render returns the text for the parser, and whether more than literals and layout was changed. It refuses what the
-// parser would reject or read differently.
+// render prints the text for the parser, and notes whether more than literals, quotes and layout was changed. It refuses
+// what the parser would reject or read differently. What it prints must follow from the canonical text alone, since the tree
+// serves all texts that share it.
 func (p *shim) render() bool {
 	p.from, p.casts, p.joins = append(p.from[:0], false), append(p.casts[:0], false), 0
+	p.rows = false
 	for i := 0; i < len(p.toks) && !p.refused; {
 		i = p.token(i)
 	}
@@ -101,14 +104,32 @@ func (p *shim) literal(i int) {
 		p.write("'!'")
 		return
 	}
-	switch p.class[t.Slot] {
-	case lex.String:
+	if p.wantsText(i) {
 		p.write("'" + slotMark + strconv.FormatUint(uint64(t.Slot), 10) + "'")
-	case lex.Opaque:
-		p.refused = true
-	default:
-		p.write(strconv.FormatUint(slotBase+uint64(t.Slot), 10))
+		return
 	}
+	p.write(strconv.FormatUint(slotBase+uint64(t.Slot), 10))
+}
+
+// wantsText says that the grammar has a string where the literal at i stands, and no number. What the literal is does not
+// matter: the tree serves all texts that differ in it.
+func (p *shim) wantsText(i int) bool {
+	switch t := p.tok(i - 1); t.Kind {
+	case lex.Quoted:
+		return true // an alias
+	case lex.Bare:
+		switch t.Word {
+		case lex.NoWord, lex.KwAs, lex.KwDate, lex.KwTime, lex.KwTimestamp, lex.KwSeparator, lex.KwCollate, lex.KwOutfile, lex.KwDumpfile:
+			return true
+		case lex.KwBy:
+			return p.tok(i-2).Word == lex.NoWord // FIELDS TERMINATED BY ','
+		}
+	case lex.Punct:
+		return p.punct(i-1) == ')'
+	case lex.Operator:
+		return p.raw(i-1) == "->" || p.raw(i-1) == "->>"
+	}
+	return false
 }
 
 func (p *shim) operator(i int) {
@@ -138,6 +159,9 @@ func (p *shim) mark(i int) {
 	c := p.punct(i)
 	switch c {
 	case '(':
+		if p.rows && len(p.from) == 1 && p.punct(i-1) == ')' {
+			p.out = append(p.out, ", "...) // ClickHouse needs none
+		}
 		before := p.tok(i - 1).Word
 		p.from = append(p.from, p.inFrom() && (before == lex.KwFrom || before == lex.KwJoin || p.punct(i-1) == ',' || p.punct(i-1) == '('))
 		p.casts = append(p.casts, before == lex.KwCast || before == lex.KwTryCast)
