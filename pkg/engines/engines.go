@@ -14,6 +14,7 @@ import (
 
 	"github.com/pointsman/pointsman/pkg/engine"
 	"github.com/pointsman/pointsman/pkg/engine/clickhouse"
+	"github.com/pointsman/pointsman/pkg/engine/flightsql"
 	"github.com/pointsman/pointsman/pkg/engine/mysql"
 	"github.com/pointsman/pointsman/pkg/engine/postgres"
 	"github.com/pointsman/pointsman/pkg/engine/trino"
@@ -40,13 +41,14 @@ type Config struct {
 }
 
 // Doc says in a sentence how URLs look, for the reference of a configuration.
-const Doc = "http(s)://host:8123 or clickhouse(s)://host:9000 (clickhouse), postgres://host:5432?sslmode=verify-full (postgres), mysql://host:3306?tls=true (mysql), http(s)://host:8080 (trino). It is one server: of several hosts each is an engine of its own."
+const Doc = "http(s)://host:8123 or clickhouse(s)://host:9000 (clickhouse), postgres://host:5432?sslmode=verify-full (postgres), mysql://host:3306?tls=true (mysql), http(s)://host:8080 (trino), grpc(+tls)://host:31337?database-header=database (flightsql). It is one server: of several hosts each is an engine of its own."
 
 var openers = map[string]func(Config) (func() (engine.Engine, error), error){
 	clickhouse.Kind: openClickHouse,
 	postgres.Kind:   openPostgres,
 	mysql.Kind:      openMySQL,
 	trino.Kind:      openTrino,
+	flightsql.Kind:  openFlightSQL,
 }
 
 // Kinds are the kinds of engines that are built in.
@@ -91,7 +93,7 @@ func Key(err error) string {
 		return "flavour"
 	case errors.Is(err, trino.ErrUser):
 		return "user"
-	case errors.Is(err, trino.ErrPassword):
+	case errors.Is(err, trino.ErrPassword), errors.Is(err, flightsql.ErrPassword):
 		return "password"
 	default:
 		return "url"
@@ -195,6 +197,27 @@ func openTrino(c Config) (func() (engine.Engine, error), error) {
 		return nil, err
 	}
 	return func() (engine.Engine, error) { return trino.Open(cfg) }, nil
+}
+
+func openFlightSQL(c Config) (func() (engine.Engine, error), error) {
+	u, err := parse(c.URL, "grpc", "grpc+tcp", "grpc+tls")
+	if err == nil {
+		err = u.only("database-header")
+	}
+	if err != nil {
+		return nil, err
+	}
+	cfg := flightsql.Config{
+		Name: c.Name, Addr: u.addr, User: c.User, Password: c.Password, Database: c.Database,
+		DatabaseHeader: u.params.Get("database-header"), Canary: c.Canary,
+	}
+	if u.scheme == "grpc+tls" {
+		cfg.TLS = u.tls()
+	}
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	return func() (engine.Engine, error) { return flightsql.Open(cfg) }, nil
 }
 
 // spares are the connections that are kept ready: none by a client that only watches.
