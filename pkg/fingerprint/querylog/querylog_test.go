@@ -183,7 +183,6 @@ func TestOrderOfStatementsDoesNotMatter(t *testing.T) {
 		{"SELECT * FROM t LIMIT NULL", "SELECT * FROM t LIMIT 5"},
 		{"SELECT * FROM t LIMIT 'x'", "SELECT * FROM t LIMIT 5"},
 		{`SELECT "a" FROM "t" WHERE "b" = 1`, "SELECT a FROM t WHERE b = 'x'"},
-		{"SELECT * FROM t WHERE a = 5", "SELECT * FROM t WHERE a = 'open"},
 		{"SELECT * FROM t WHERE a = DATE '2026-01-01'", "SELECT * FROM t WHERE a = DATE 'x'"},
 	} {
 		o := querylog.Options{Input: querylog.SQL, Dialect: lex.Postgres, Workers: 1}
