@@ -25,7 +25,7 @@ type tab struct {
 	tasks  map[string]entry // of those the batch is about
 }
 
-// Batch begins one. now is the broker's clock, or a little behind it. Outcomes of Tasks that are not open are left out.
+// Batch begins one. now is the broker's clock, as well as it is known. Outcomes of Tasks that are not open are left out.
 func (s *Sessions) Batch(now time.Time, queries []Query, ended []Ended) *Batch {
 	b := &Batch{tabs: map[SessionKey]*tab{}}
 	for _, q := range queries {
@@ -43,7 +43,9 @@ func (b *Batch) tab(s *Sessions, k SessionKey, now time.Time) *tab {
 	t := b.tabs[k]
 	if t == nil {
 		t = &tab{tasks: map[string]entry{}}
-		if a := s.all[k]; a != nil && !a.over(now, s.window) {
+		// The records may get an earlier time than now: clocks drift, and the next leader's is another one. A session that were over
+		// for us and not for them would be given its whole budget a second time.
+		if a := s.all[k]; a != nil && !a.over(now.Add(-grace), s.window) {
 			t.usage, t.recent = a.Usage, slices.Clip(a.Recent)
 		}
 		b.tabs[k] = t

@@ -161,6 +161,10 @@ func (s *Sessions) OpenTasks() (tasks []Ended) {
 	return tasks
 }
 
+// balanceMost bounds a balance, so that it fits its topic. A session that has more than that to remember does without until it has less:
+// one record that is refused would keep all others from being written.
+const balanceMost = 768 << 10
+
 // Upkeep returns the records that keep the log a new owner has to read short and the accounts few: a balance of each session whose
 // records began before the given time, and an end for the sessions beyond a number, the most silent first.
 func (s *Sessions) Upkeep(before time.Time, most int) ([]ledger.Record, error) {
@@ -178,8 +182,11 @@ func (s *Sessions) Upkeep(before time.Time, most int) ([]ledger.Record, error) {
 		default:
 			continue
 		}
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
+		case len(r.Payload) > balanceMost:
+			continue
 		}
 		out = append(out, r)
 	}

@@ -143,7 +143,7 @@ func TestSessionsEnd(t *testing.T) {
 	b.now = b.now.Add(50 * time.Minute)
 	b.admit(ask("b", "s", 100))
 	require.EqualValues(t, 2, b.usage("s").Queries)
-	b.now = b.now.Add(61 * time.Minute)
+	b.now = b.now.Add(62 * time.Minute)
 	require.Zero(t, b.Batch(b.now, []budget.Query{ask("c", "s", 1)}, nil).Account(ask("c", "s", 1)).Usage)
 	late, err := b.Batch(now, nil, []budget.Ended{{Key: ask("a", "s", 0).Key, TaskID: "a", Bytes: new(int64(1))}}).Records()
 	require.NoError(t, err)
@@ -279,4 +279,46 @@ func FuzzSessions(f *testing.F) {
 		require.NoError(t, err)
 		require.JSONEq(t, string(want), string(got))
 	})
+}
+
+// The owner's idea of the broker's time runs ahead of what the records get: the session is not over for the one and has no second budget
+// by the other.
+func TestASessionThatIsOverForItsOwnerAlone(t *testing.T) {
+	b := newBook(t)
+	for i := range 3 {
+		b.admit(ask(fmt.Sprint("a", i), "s", 1))
+	}
+	b.now = now.Add(time.Hour - time.Second)
+	ahead := b.now.Add(30 * time.Second)
+	for i := range 3 {
+		q := ask(fmt.Sprint("b", i), "s", 1)
+		q.Deadline = ahead.Add(time.Minute)
+		batch := b.Batch(ahead, []budget.Query{q}, nil)
+		if budget.Check(budget.Limits{MaxQueries: 3}, batch.Account(q), budget.Ask{}, ahead) == nil {
+			batch.Admit(q)
+		}
+		b.write(batch)
+	}
+	require.EqualValues(t, 3, b.usage("s").Queries)
+}
+
+// A session that remembers more than a record holds has no balance for now, and does not keep others from theirs.
+func TestABalanceFitsItsTopic(t *testing.T) {
+	b := newBook(t)
+	text := strings.Repeat("x", 2000)
+	b.admit(ask("small", "other", 1))
+	for i := range 1000 {
+		q := ask(fmt.Sprint("q", i), "s", 1)
+		batch := b.Batch(b.now, []budget.Query{q}, nil)
+		batch.Refuse(q, event.Rejection{Code: "no", Message: text, Suggestion: text})
+		b.write(batch)
+	}
+	recs, err := b.Upkeep(b.now.Add(time.Second), 10)
+	require.NoError(t, err)
+	require.Len(t, recs, 1)
+	require.Equal(t, "other", recs[0].Key)
+	recs, err = b.Upkeep(b.now, 1)
+	require.NoError(t, err)
+	require.Len(t, recs, 1)
+	require.Equal(t, budget.KindClose, recs[0].Kind, "those that are too many still go")
 }
