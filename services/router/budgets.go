@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pointsman/pointsman/pkg/budget"
 	"github.com/pointsman/pointsman/pkg/event"
@@ -35,7 +36,8 @@ type bookkeeper struct {
 	wake chan struct{}
 
 	mu      sync.Mutex
-	queue   []queued
+	queue   []*queued
+	inWork  []*queued
 	waiting map[string]int // Tasks in the queue or in work, by id
 	ended   []budget.Ended // to be settled, while there is a lease
 	lease   *lease
@@ -44,7 +46,9 @@ type bookkeeper struct {
 // queued is a request that waits for its session's account.
 type queued struct {
 	request
-	at time.Time
+	at    time.Time
+	trace context.Context // of its record: the record's own changes while it is decided
+	done  bool            // it has its answer; guarded by the keeper's lock
 }
 
 // lease is the ledger for as long as nobody else has it, and the accounts that are folded from it.
@@ -60,6 +64,8 @@ const (
 	settleEvery = 250 * time.Millisecond
 	// upkeepEvery is how often the log that a next owner has to read is kept short.
 	upkeepEvery = time.Minute
+	// lateBy is how far behind its deadline a Task waits for a ledger that is ours: it may be answered in this moment.
+	lateBy = 2 * time.Second
 	// goodbye bounds what is left to do for a partition that goes away.
 	goodbye = 2 * time.Second
 )
@@ -96,7 +102,7 @@ func (k *bookkeeper) wants(r request) bool {
 
 func (k *bookkeeper) take(r request) {
 	k.mu.Lock()
-	k.queue = append(k.queue, queued{r, time.Now()})
+	k.queue = append(k.queue, &queued{request: r, at: time.Now(), trace: r.rec.Context})
 	k.waiting[r.taskID()]++
 	k.mu.Unlock()
 	k.nudge()
@@ -238,6 +244,7 @@ func (k *bookkeeper) serve(l *lease) error {
 			}
 			var lost error
 			err := k.persist("deciding within budgets", func() error {
+				batch = k.unanswered(batch)
 				err := k.work(l, batch, ended)
 				if lost = l.ledger.Err(); lost != nil {
 					return nil
@@ -264,26 +271,47 @@ func (k *bookkeeper) serve(l *lease) error {
 	}
 }
 
-func (k *bookkeeper) drain() ([]queued, []budget.Ended) {
+func (k *bookkeeper) drain() ([]*queued, []budget.Ended) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	n := min(len(k.queue), batchMost)
 	batch, ended := slices.Clone(k.queue[:n]), k.ended
-	k.queue, k.ended = k.queue[n:], nil
+	k.queue, k.ended, k.inWork = k.queue[n:], nil, batch
 	return batch, ended
 }
 
-func (k *bookkeeper) giveBack(batch []queued) {
+func (k *bookkeeper) giveBack(batch []*queued) {
+	batch = k.unanswered(batch)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.queue = append(slices.Clone(batch), k.queue...)
+	k.queue, k.inWork = append(batch, k.queue...), nil
+}
+
+// unanswered leaves out what was answered because its deadline has passed.
+func (k *bookkeeper) unanswered(batch []*queued) []*queued {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(batch), func(q *queued) bool { return q.done })
 }
 
 // errVoid is a batch whose records did not all count, though the lease stands: it is worked out again on what the ledger says now.
 var errVoid = errors.New("a record of the batch came to nothing")
 
+// wanted leaves out the answers to what has been answered meanwhile.
+func (k *bookkeeper) wanted(batch []*queued, answers []answer) []answer {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	out := make([]answer, 0, len(answers))
+	for i, q := range batch {
+		if !q.done {
+			out = append(out, answers[i])
+		}
+	}
+	return out
+}
+
 // work decides a batch: on the accounts as the ledger has them, then the ledger's word, then the decisions.
-func (k *bookkeeper) work(l *lease, batch []queued, ended []budget.Ended) error {
+func (k *bookkeeper) work(l *lease, batch []*queued, ended []budget.Ended) error {
 	a := k.app
 	subjects := make([]subject, len(batch))
 	var queries []budget.Query
@@ -310,7 +338,7 @@ func (k *bookkeeper) work(l *lease, batch []queued, ended []budget.Ended) error 
 	if err := k.record(l, b); err != nil {
 		return err
 	}
-	if err := k.persist("publishing decisions", func() error { return a.publish(k.ctx, out) }); err != nil {
+	if err := k.persist("publishing decisions", func() error { return a.publish(k.ctx, k.wanted(batch, out)) }); err != nil {
 		return err
 	}
 	k.finish(batch)
@@ -319,7 +347,7 @@ func (k *bookkeeper) work(l *lease, batch []queued, ended []budget.Ended) error 
 }
 
 // decide decides one Task on its session's account, and charges the batch.
-func (k *bookkeeper) decide(b *budget.Batch, q queued, s subject, history profile.Lookup) answer {
+func (k *bookkeeper) decide(b *budget.Batch, q *queued, s subject, history profile.Lookup) answer {
 	var asks budget.Query
 	out := k.app.traced(q.rec, s, history, func(in *route.Input) *route.SessionAccount {
 		asks = asking(in)
@@ -388,15 +416,21 @@ func (k *bookkeeper) record(l *lease, b *budget.Batch) error {
 }
 
 // finish calls the batch's records done.
-func (k *bookkeeper) finish(batch []queued) {
+func (k *bookkeeper) finish(batch []*queued) {
+	var finished []*queued
 	k.mu.Lock()
 	for _, q := range batch {
+		if q.done {
+			continue
+		}
+		q.done = true
+		finished = append(finished, q)
 		if k.waiting[q.taskID()]--; k.waiting[q.taskID()] == 0 {
 			delete(k.waiting, q.taskID())
 		}
 	}
 	k.mu.Unlock()
-	for _, q := range batch {
+	for _, q := range finished {
 		k.part.Done(q.rec)
 		k.app.metrics.budgetWait.Observe(time.Since(q.at).Seconds())
 	}
@@ -412,7 +446,8 @@ func (k *bookkeeper) lateEnds(queries []budget.Query) {
 	}
 }
 
-// expire answers Tasks whose deadline passes while there is no lease: nobody can run them any more, whatever the ledger says.
+// expire answers Tasks whose deadline passes while the ledger is not ours, or takes no records: nobody can run them any more, whatever
+// it says. A reservation that stands all the same is given back by their Outcome.
 func (k *bookkeeper) expire() {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
@@ -428,11 +463,12 @@ func (k *bookkeeper) expire() {
 		}
 		out := make([]answer, len(late))
 		for i, q := range late {
+			rec := &kgo.Record{Context: q.trace} // whoever has it in work may write to its own
 			if q.cancel != nil {
-				out[i] = answer{rec: q.rec, decision: passCancel(*q.cancel, time.Now().UTC())}
+				out[i] = answer{rec: rec, decision: passCancel(*q.cancel, time.Now().UTC())}
 				continue
 			}
-			out[i] = k.app.traced(q.rec, subject{task: *q.task, attempt: 1}, profile.Lookup{}, nil)
+			out[i] = k.app.traced(rec, subject{task: *q.task, attempt: 1}, profile.Lookup{}, nil)
 		}
 		if k.persist("publishing decisions", func() error { return k.app.publish(k.ctx, out) }) == nil {
 			k.finish(late)
@@ -440,27 +476,31 @@ func (k *bookkeeper) expire() {
 	}
 }
 
-// late takes what is past its deadline out of the queue, if there is no lease.
-func (k *bookkeeper) late(now time.Time) (late []queued) {
+// late takes what is past its deadline out of the queue, and gives what is in work and well past it.
+func (k *bookkeeper) late(now time.Time) (late []*queued) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.lease != nil {
-		return nil
+		now = now.Add(-lateBy)
 	}
 	def := k.app.decider.policy.Load().Defaults.Timeout
 	gone := map[string]bool{}
-	k.queue = slices.DeleteFunc(k.queue, func(q queued) bool {
+	isOver := func(q *queued) bool {
 		over := q.cancel != nil && gone[q.cancel.TaskID]
 		if q.task != nil {
 			at, ok := q.task.Deadline(def)
 			over = ok && now.After(at)
 			gone[q.task.ID] = gone[q.task.ID] || over
 		}
-		if over {
+		if over && !q.done {
 			late = append(late, q)
 		}
 		return over
-	})
+	}
+	for _, q := range k.inWork {
+		isOver(q)
+	}
+	k.queue = slices.DeleteFunc(k.queue, isOver)
 	return late
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/pointsman/pointsman/pkg/budget"
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/ledger"
+	"github.com/pointsman/pointsman/pkg/stream"
 	"github.com/pointsman/pointsman/services/router"
 )
 
@@ -283,6 +284,61 @@ func TestBudgetsThatCantBeKeptHoldUpNobodyElse(t *testing.T) {
 		require.Eventually(t, func() bool { n = b.broker.Offset(t, "router", event.TopicRequests, 0); return n == 3 }, 5*time.Second, 50*time.Millisecond)
 		return n
 	}())
+}
+
+// The ledger is ours and takes no more records: a Task waits for it until its deadline, and no longer.
+func TestADeadlineHoldsWhenTheLedgerTakesNothing(t *testing.T) {
+	b := newBench(t, 1)
+	app := b.start()
+	require.Eventually(t, func() bool { return string(b.get(app, "/v1/budgets")["partitions"]) == "[0]" }, 10*time.Second, 20*time.Millisecond)
+	state := b.broker.TopicInfo(event.TopicBudgetState).TopicID
+	var away atomic.Bool
+	away.Store(true)
+	b.broker.ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		b.broker.KeepControl()
+		if !away.Load() || !writesTo(req.(*kmsg.ProduceRequest), state) {
+			return nil, nil, false
+		}
+		return nil, errors.New("the connection breaks"), true
+	})
+	short := `{"id":%q,"sql":"SELECT 1","tenant":"t","session":{"id":"s1","class":"agent"},"timeoutSeconds":2}`
+	b.publish(event.TopicRequests, "s1", "", fmt.Sprintf(short, "a"))
+	time.Sleep(300 * time.Millisecond) // a is in work when the others come
+	b.publish(event.TopicRequests, "s1", "", fmt.Sprintf(short, "b"))
+	b.publish(event.TopicRequests, "s1", event.CancelRequested, `{"taskId":"b"}`)
+	b.publish(event.TopicRequests, "s1", "", agentQuery("c", "s1"))
+	all := byID(b.decisions(3))
+	require.Equal(t, "deadline_passed", all["a/1"].Rejection.Code)
+	require.Equal(t, "deadline_passed", all["b/1"].Rejection.Code)
+	require.Equal(t, event.PassCancel, all["b/cancel"].Kind)
+	away.Store(false)
+	got := b.decisions(4)
+	require.Equal(t, event.Route, byID(got)["c/1"].Kind, "whoever has time left waits")
+	require.Len(t, got, 4, "each has one answer")
+	require.Eventually(t, func() bool { return b.broker.Offset(t, "router", event.TopicRequests, 0) == 4 }, 10*time.Second, 50*time.Millisecond)
+}
+
+// elsewhere is where a session's tasks don't belong, if its producer has no key.
+func elsewhere(session string, partitions int) int32 {
+	return (stream.PartitionOf(event.TopicRequests, session, partitions) + 1) % int32(partitions)
+}
+
+// A Task that came on the wrong partition and fits its topic only compressed can't be passed on. It is rejected, and holds up nobody.
+func TestATaskTooLargeToBePassedOn(t *testing.T) {
+	b := newBench(t, 2)
+	b.start()
+	cl := b.broker.Client(t, kgo.ProducerBatchMaxBytes(8<<20), kgo.ProducerBatchCompression(kgo.ZstdCompression()))
+	at := elsewhere("s1", 2)
+	large := strings.Replace(agentQuery("large", "s1"), "{", `{"note":"`+strings.Repeat("x", 3<<20)+`",`, 1)
+	for _, body := range []string{large, agentQuery("small", "s1")} {
+		rec := &kgo.Record{Topic: b.broker.Config.Topic(event.TopicRequests), Partition: at, Value: []byte(body)}
+		require.NoError(t, cl.ProduceSync(t.Context(), rec).FirstErr())
+	}
+	all := byID(b.decisions(2))
+	require.Equal(t, event.Route, all["small/1"].Kind)
+	require.Equal(t, event.Reject, all["large/1"].Kind)
+	require.Contains(t, all["large/1"].Rejection.Message, "too large")
+	require.Eventually(t, func() bool { return b.broker.Offset(t, "router", event.TopicRequests, at) == 2 }, 10*time.Second, 50*time.Millisecond)
 }
 
 // The view of what sessions and tenants have used.

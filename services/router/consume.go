@@ -212,8 +212,11 @@ func (a *App) encode(d event.RouteDecision, from *kgo.Record) (*kgo.Record, erro
 	return rec, nil
 }
 
-// shrink answers for decisions that were too large for their topic: the Task is rejected without its SQL. Any other error is
-// returned as it is.
+// tooLargeToRoute is what is said of a Task for which some topic is too small.
+const tooLargeToRoute = "the request is too large to be routed"
+
+// shrink answers for decisions that were too large for their topic: the Task is rejected, and of it there is only who it is. Any other
+// error is returned as it is.
 func (a *App) shrink(ctx context.Context, recs []*kgo.Record, cause error) error {
 	if !errors.Is(cause, stream.ErrTooLarge) {
 		return cause
@@ -230,9 +233,7 @@ func (a *App) shrink(ctx context.Context, recs []*kgo.Record, cause error) error
 		if err := d.UnmarshalJSON(rec.Value); err != nil {
 			return fmt.Errorf("reading our own decision back: %w", err)
 		}
-		t := *d.Task
-		t.SQL, t.Intent, t.Extra = "", nil, nil
-		refusal := a.rejectInvalid(invalidTask{task: t, message: "the request is too large to be routed"}, time.Now().UTC())
+		refusal := a.rejectInvalid(invalidTask{task: bare(*d.Task), message: tooLargeToRoute}, time.Now().UTC())
 		// It answers for the very attempt whose decision did not fit, or the Task would wait for that one.
 		refusal.DecisionID, refusal.Attempt, refusal.Deadline, refusal.TaskDigest = d.DecisionID, d.Attempt, d.Deadline, d.TaskDigest
 		small, err := a.encode(refusal, rec)

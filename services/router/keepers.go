@@ -2,7 +2,9 @@ package router
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -93,15 +95,11 @@ const headerPassedOn = "pointsman-passed-on"
 // belongsHere says whether a Task came on the partition that has its session's account. Producers put it there that key by the session
 // and hash as Kafka's own clients do; one without a key, or with another hash, may not.
 func (w *worker) belongsHere(r request) bool {
-	if r.task == nil || stream.PartitionOf(event.TopicRequests, r.task.SessionID(), w.parts) == w.part.ID {
-		return true
-	}
-	for _, h := range r.rec.Headers {
-		if h.Key == headerPassedOn {
-			return true
-		}
-	}
-	return false
+	return r.task == nil || stream.PartitionOf(event.TopicRequests, r.task.SessionID(), w.parts) == w.part.ID || passedOn(r.rec)
+}
+
+func passedOn(rec *kgo.Record) bool {
+	return slices.ContainsFunc(rec.Headers, func(h kgo.RecordHeader) bool { return h.Key == headerPassedOn })
 }
 
 // passOn writes Tasks to the partition of their session, with the ids they have here: a repeat is the same Task.
@@ -117,14 +115,40 @@ func (w *worker) passOn(ctx context.Context, requests []request) error {
 		}
 		out[i] = rec
 	}
-	if err := w.app.producer.Write(ctx, out...); err != nil {
+	err := w.app.producer.Write(ctx, out...)
+	passed := len(out)
+	if errors.Is(err, stream.ErrTooLarge) {
+		passed, err = w.passOnSingly(ctx, requests, out)
+	}
+	if err != nil {
 		return fmt.Errorf("passing tasks on to their sessions' partitions: %w", err)
 	}
-	w.app.metrics.passedOn.Add(float64(len(out)))
+	w.app.metrics.passedOn.Add(float64(passed))
 	for _, r := range requests {
 		w.part.Done(r.rec)
 	}
 	return nil
+}
+
+// passOnSingly rejects those that are too large. A record may come compressed and then fit its topic better than it does from here. One
+// that was written already is written again, which changes nothing.
+func (w *worker) passOnSingly(ctx context.Context, requests []request, recs []*kgo.Record) (passed int, err error) {
+	var refused []answer
+	for i, rec := range recs {
+		err := w.app.producer.Write(ctx, rec)
+		switch {
+		case err == nil:
+			passed++
+		case errors.Is(err, stream.ErrTooLarge):
+			t := requests[i].task
+			d := w.app.rejectInvalid(invalidTask{task: bare(*t), message: tooLargeToRoute}, time.Now().UTC())
+			d.TaskDigest = t.Digest()
+			refused = append(refused, answer{rec: requests[i].rec, decision: d})
+		default:
+			return passed, err
+		}
+	}
+	return passed, w.app.publish(ctx, refused)
 }
 
 // again is the record of a request under its session's key.

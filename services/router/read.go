@@ -143,7 +143,8 @@ func faulty(rec *kgo.Record, err error, env stream.Envelope) request {
 
 // submittedAt is when the user handed the Task in, as far as it can be believed. A time in the request may lie before the
 // record's own by a few minutes, for the way here; else the record's counts, which on `requests` is the broker's. And nothing
-// was submitted in the future.
+// was submitted in the future. What a router has passed on keeps its time, however long it lay before that: a later one would be a later
+// deadline, and a Task that was passed on twice could run again after the first of them.
 func submittedAt(t query.Task, env stream.Envelope, rec *kgo.Record, now time.Time) time.Time {
 	at := rec.Timestamp
 	if !env.Time.IsZero() {
@@ -152,7 +153,7 @@ func submittedAt(t query.Task, env stream.Envelope, rec *kgo.Record, now time.Ti
 	if t.SubmittedAt != nil {
 		at = *t.SubmittedAt
 	}
-	if at.After(rec.Timestamp) || rec.Timestamp.Sub(at) > maxSkew {
+	if at.After(rec.Timestamp) || rec.Timestamp.Sub(at) > maxSkew && !passedOn(rec) {
 		at = rec.Timestamp
 	}
 	if at.After(now) {
@@ -170,6 +171,26 @@ func trim(t query.Task, l query.Limits) query.Task {
 	t.SLASeconds = inRange(t.SLASeconds, cmp.Or(l.MaxSLA, query.DefaultLimits.MaxSLA))
 	t.TimeoutSeconds = inRange(t.TimeoutSeconds, cmp.Or(l.MaxTimeout, query.DefaultLimits.MaxTimeout))
 	return t
+}
+
+// bare is who a Task is and when it has to be done, without what can be large.
+func bare(t query.Task) query.Task {
+	b := query.Task{
+		ID: t.ID, Tenant: start(t.Tenant), User: start(t.User), SLASeconds: t.SLASeconds, TimeoutSeconds: t.TimeoutSeconds, SubmittedAt: t.SubmittedAt,
+	}
+	if t.Session != nil {
+		b.Session = &query.Session{ID: start(t.Session.ID), Class: query.SessionClass(start(string(t.Session.Class)))}
+	}
+	return b
+}
+
+// start is a name as far as a name may be long.
+func start(name string) string {
+	const most = 256
+	if len(name) <= most {
+		return name
+	}
+	return strings.ToValidUTF8(name[:most], "")
 }
 
 func inRange(s *float64, most time.Duration) *float64 {

@@ -145,3 +145,11 @@ func TestSubmittedAtIsBelievedWithinReason(t *testing.T) {
 	ahead.Timestamp = now.Add(time.Hour)
 	require.Equal(t, now, submittedAt(query.Task{}, stream.Envelope{}, ahead, now), "nothing was submitted in the future")
 }
+
+// A router that was away for long passes on what is old by then, and perhaps twice. Neither copy is younger than the request.
+func TestWhatIsPassedOnKeepsItsTime(t *testing.T) {
+	old := now.Add(-time.Hour).Truncate(time.Millisecond)
+	body := `{"id":"a","sql":"SELECT 1","tenant":"t","session":{"id":"s","class":"agent"},"submittedAt":"` + old.Format(time.RFC3339Nano) + `"}`
+	require.Equal(t, old, *read(record(body, headerPassedOn, "1"), event.TopicRequests, query.Limits{}, now).task.SubmittedAt)
+	require.Equal(t, now.Add(-time.Second), *read(record(body), event.TopicRequests, query.Limits{}, now).task.SubmittedAt)
+}

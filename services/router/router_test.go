@@ -167,6 +167,21 @@ func TestRoutesWhatComes(t *testing.T) {
 	}
 }
 
+// Requests that fit their topic only compressed, whatever of them is large, are rejected and hold up nobody.
+func TestRequestsTooLargeForADecision(t *testing.T) {
+	b := newBench(t, 1)
+	b.start()
+	cl := b.broker.Client(t, kgo.ProducerBatchMaxBytes(16<<20), kgo.ProducerBatchCompression(kgo.ZstdCompression()))
+	filler := strings.Repeat("x", 4<<20+1000)
+	for i, field := range []string{`"note":"` + filler + `"`, `"tags":["` + filler + `"]`, `"queryType":"` + filler + `"`} {
+		body := fmt.Sprintf(`{"id":"q%d","sql":"SELECT 1","tenant":"t",%s}`, i, field)
+		require.NoError(t, cl.ProduceSync(t.Context(), &kgo.Record{Topic: b.broker.Config.Topic(event.TopicRequests), Value: []byte(body)}).FirstErr())
+		require.Equal(t, event.Reject, b.decisions(i + 1)[i].Kind, i)
+	}
+	b.publish(event.TopicRequests, "a", "", `{"id":"a","sql":"SELECT 1","tenant":"t"}`)
+	require.Equal(t, event.Route, b.decisions(4)[3].Kind)
+}
+
 func TestReroutesAFailedAttemptElsewhere(t *testing.T) {
 	b := newBench(t, 1)
 	b.start()
