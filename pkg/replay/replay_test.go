@@ -3,6 +3,7 @@ package replay_test
 import (
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -141,6 +142,22 @@ func TestOrderOfTopicsDoesNotMatter(t *testing.T) {
 		require.Equal(rt, n, r.Report().Identical)
 		require.Equal(rt, replay.Gaps{}, r.Report().Gaps)
 	})
+}
+
+// Partitions are read in any order: the report is the same, samples too.
+func TestAReportThatIsMadeAgainSaysTheSame(t *testing.T) {
+	p, with := load(t, today), load(t, strings.Replace(today, "50 GB", "1 MB", 1))
+	var inputs []route.Input
+	for i := range 9 {
+		inputs = append(inputs, input(i, bytesOf(20e6+float64(i))))
+	}
+	want := run(t, p, options(p, with), inputs...)
+	require.Equal(t, "t000", want.Samples[0].TaskID)
+	require.Equal(t, 9, want.Samples[0].Like)
+	for range 5 {
+		rand.Shuffle(len(inputs), func(i, j int) { inputs[i], inputs[j] = inputs[j], inputs[i] })
+		require.Equal(t, want, run(t, p, options(p, with), inputs...))
+	}
 }
 
 func TestTheFirstDecisionInTheLogCounts(t *testing.T) {

@@ -20,7 +20,7 @@ type tally struct {
 	expected     Expected
 	check        Check
 	gaps         Gaps
-	// samples keeps the first case of each way to change.
+	// samples keeps the earliest case of each way to change: partitions are read in any order, and a report that is made again says the same.
 	samples map[way]*Sample
 	most    int
 	madeUp  bool
@@ -107,7 +107,7 @@ func (t *tally) add(c Case) {
 	}
 }
 
-// sample keeps the first case of a way to change, and counts the others.
+// sample keeps the earliest case of a way to change, and counts the others.
 func (t *tally) sample(c Case, kind Kind, from, to string) {
 	w := way{kind: kind, from: from, to: to, ruleBefore: c.Before.Rule, ruleNow: c.After.Rule}
 	if r := c.Before.Reasons; len(r) > 0 {
@@ -118,13 +118,21 @@ func (t *tally) sample(c Case, kind Kind, from, to string) {
 	}
 	s, ok := t.samples[w]
 	if !ok {
-		s = &Sample{
-			TaskID: c.Input.Task.ID, Attempt: c.Input.Attempt, At: c.Input.Now, Tenant: c.Input.Task.Tenant, Fingerprint: c.Input.Fingerprint,
-			Statement: c.After.Statement, Tables: c.After.Tables, Kind: kind, Before: answer(c.Before), After: answer(c.After), Why: Why(c), Facts: c.Facts,
-		}
+		s = &Sample{}
 		t.samples[w] = s
 	}
+	if !ok || earlier(c, s) {
+		*s = Sample{
+			TaskID: c.Input.Task.ID, Attempt: c.Input.Attempt, At: c.Input.Now, Tenant: c.Input.Task.Tenant, Fingerprint: c.Input.Fingerprint,
+			Statement: c.After.Statement, Tables: c.After.Tables, Kind: kind, Before: answer(c.Before), After: answer(c.After), Why: Why(c), Facts: c.Facts,
+			Like: s.Like,
+		}
+	}
 	s.Like++
+}
+
+func earlier(c Case, s *Sample) bool {
+	return cmp.Or(c.Input.Now.Compare(s.At), cmp.Compare(c.Input.Task.ID, s.TaskID), cmp.Compare(c.Input.Attempt, s.Attempt)) < 0
 }
 
 func answer(d event.RouteDecision) Answer {

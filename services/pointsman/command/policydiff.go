@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -80,6 +81,9 @@ func (c *policyDiffCmd) requests(ctx context.Context, s *streams, a, b *policy.P
 	if c.given() {
 		d.Requests, err = c.replay(ctx, s, &opts)
 		return err
+	}
+	if c.chosen() {
+		return &lifecycle.UsageError{Err: errors.New("--prefix, --from, --to, --tenant and --fingerprint choose recorded requests: say where they are, with --data or --brokers")}
 	}
 	made, unable := contrast.Grid(a, b)
 	run := replay.NewRun(replay.Options{Against: a, Policy: b, Samples: c.Samples})

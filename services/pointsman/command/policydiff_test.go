@@ -57,6 +57,17 @@ func TestPolicyDiff(t *testing.T) {
 	require.Contains(t, out, "```diff\n~ budgets.agent_session.max_queries: 24 -> 12\n```")
 }
 
+// A flag that chooses among recorded requests is not silently without effect on made-up ones.
+func TestPolicyDiffOfARecordThatIsNowhere(t *testing.T) {
+	a, b := policyFiles(t, "max_queries: 24", "max_queries: 12")
+	for _, flag := range []string{"--from=24h", "--to=1h", "--tenant=t", "--fingerprint=pm1-aa", "--prefix=x."} {
+		code, out, stderr := run("policy", "diff", a, b, flag)
+		require.Equal(t, 2, code, flag)
+		require.Contains(t, stderr, "--brokers", flag)
+		require.Empty(t, out)
+	}
+}
+
 func TestReplayAndPolicyDiffOnBadInput(t *testing.T) {
 	a, _ := policyFiles(t, "max_queries: 24", "max_queries: 12")
 	bad := filepath.Join(t.TempDir(), "bad.yaml")

@@ -36,6 +36,11 @@ type recordFlags struct {
 // given says that recorded decisions are asked for.
 func (f placeFlags) given() bool { return f.Data != "" || len(f.Brokers) > 0 }
 
+// chosen says that some recorded decisions are meant and others are not.
+func (f recordFlags) chosen() bool {
+	return f.Prefix+f.From+f.To != "" || len(f.Tenant)+len(f.Fingerprint) > 0
+}
+
 func (f placeFlags) open(ctx context.Context) (*record.Record, error) {
 	if f.Data == "" {
 		cfg := kafkaFlags{Brokers: f.Brokers, Prefix: f.Prefix}.config()

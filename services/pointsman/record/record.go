@@ -121,22 +121,46 @@ func (r *Record) Read(ctx context.Context, from, to time.Time, rd Reader) error 
 	for _, s := range ranges {
 		total += s.To - s.From
 	}
-	err = stream.ReadRanges(ctx, r.cfg, r.deps, ranges, func(rec *kgo.Record) error {
-		if done++; rd.Progress != nil {
-			rd.Progress(done, total)
-		}
-		if rd.Key != "" && rd.Key != string(rec.Key) {
+	for _, step := range inStep(ranges, stepMost) {
+		err = stream.ReadRanges(ctx, r.cfg, r.deps, step, func(rec *kgo.Record) error {
+			if done++; rd.Progress != nil {
+				rd.Progress(done, total)
+			}
+			if rd.Key != "" && rd.Key != string(rec.Key) {
+				return nil
+			}
+			if err := r.hand(rec, rd); err != nil && rd.Unreadable != nil {
+				rd.Unreadable(r.cfg.Name(rec.Topic), rec.Partition, rec.Offset, err)
+			}
 			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("reading the record: %w", err)
 		}
-		if err := r.hand(rec, rd); err != nil && rd.Unreadable != nil {
-			rd.Unreadable(r.cfg.Name(rec.Topic), rec.Partition, rec.Offset, err)
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("reading the record: %w", err)
 	}
 	return nil
+}
+
+// stepMost is how many records of a partition are read before the others have to follow.
+const stepMost = 1000
+
+// inStep cuts ranges into steps, each with the same share of every range. A decision has one input: read like that they come together, and
+// whoever joins them has few to hold. Read all at once, the topic with the smaller records runs ahead by most of its length.
+func inStep(ranges []stream.Range, most int64) [][]stream.Range {
+	steps := int64(0)
+	for _, s := range ranges {
+		steps = max(steps, (s.To-s.From+most-1)/most)
+	}
+	out := make([][]stream.Range, steps)
+	for i := range steps {
+		for _, s := range ranges {
+			n := s.To - s.From
+			if a, z := s.From+n*i/steps, s.From+n*(i+1)/steps; a < z {
+				out[i] = append(out[i], stream.Range{Topic: s.Topic, Partition: s.Partition, From: a, To: z})
+			}
+		}
+	}
+	return out
 }
 
 func (r *Record) hand(rec *kgo.Record, rd Reader) error {

@@ -2,6 +2,7 @@ package record_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -113,4 +114,39 @@ func TestAPolicyIsFoundByItsHash(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 	require.Equal(t, policyText, found[p.Hash].Source)
+}
+
+// However far the sizes of their records lie apart, decisions and inputs are read side by side, so that a million of them need no
+// more memory than some thousands.
+func TestDecisionsAndInputsAreReadSideBySide(t *testing.T) {
+	const n = 20_000
+	b := streamtest.Start(t)
+	b.Topic(t, event.TopicDecisions, 2, nil)
+	b.Topic(t, event.TopicInputs, 2, nil)
+	cl := b.Client(t, kgo.ProducerLinger(5*time.Millisecond))
+	for i := range n {
+		for topic, m := range map[string]stream.Message{
+			event.TopicDecisions: {Type: event.DecisionRouted, Data: []byte(`{"decisionId":"x","taskId":"x","attempt":1,"kind":"route","reasons":[{"code":"` + strings.Repeat("x", 2000) + `"}]}`)},
+			event.TopicInputs:    {Type: event.InputRecorded, Data: []byte(`{"attempt":1}`)},
+		} {
+			m.Topic, m.Key, m.ID, m.Fresh = topic, "k", "x", true
+			rec, err := b.Config.Encode(m)
+			require.NoError(t, err)
+			rec.Partition = int32(i % 2)
+			cl.Produce(t.Context(), rec, nil)
+		}
+	}
+	require.NoError(t, cl.Flush(t.Context()))
+	decisions, inputs, apart := 0, 0, 0
+	progress := int64(0)
+	note := func() { apart = max(apart, decisions-inputs, inputs-decisions) }
+	require.NoError(t, record.OfKafka(b.Config).Read(t.Context(), time.Time{}, time.Time{}, record.Reader{
+		Decision: func([]byte, event.RouteDecision) { decisions++; note() },
+		Input:    func(route.Input) { inputs++; note() },
+		Progress: func(done, total int64) { progress = done; require.EqualValues(t, 2*n, total) },
+	}))
+	require.Equal(t, n, decisions)
+	require.Equal(t, n, inputs)
+	require.EqualValues(t, 2*n, progress)
+	require.LessOrEqual(t, apart, n/5)
 }
