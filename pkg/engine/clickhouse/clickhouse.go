@@ -130,12 +130,15 @@ func (e *Engine) Close() error {
 // options are those of one driver pool. A native submission hands in its own, and its connection carries its guard.
 func (e *Engine) options(conns int, database string, sub *submission) *driver.Options {
 	o := &driver.Options{
-		Protocol:     driver.HTTP,
-		Addr:         e.cfg.Addrs,
-		Auth:         driver.Auth{Database: database, Username: e.cfg.User, Password: e.cfg.Password},
-		TLS:          e.cfg.TLS,
-		DialTimeout:  e.cfg.DialTimeout,
-		ReadTimeout:  answerWithin,
+		Protocol:    driver.HTTP,
+		Addr:        e.cfg.Addrs,
+		Auth:        driver.Auth{Database: database, Username: e.cfg.User, Password: e.cfg.Password},
+		TLS:         e.cfg.TLS,
+		DialTimeout: e.cfg.DialTimeout,
+		ReadTimeout: answerWithin,
+		// Compressed blocks carry checksums. What comes without them the driver decodes as it is, and lengths that are none make it
+		// panic on a goroutine of its own.
+		Compression:  &driver.Compression{Method: driver.CompressionLZ4},
 		MaxOpenConns: conns,
 		MaxIdleConns: conns,
 		// The hello of a new connection must not carry the query's id, settings and guard.

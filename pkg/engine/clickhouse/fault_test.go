@@ -1,6 +1,8 @@
 package clickhouse_test
 
 import (
+	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -163,9 +165,24 @@ func TestNetworkFaults(t *testing.T) {
 			g.engine.ServeHTTP(&cut{ResponseWriter: w, left: 3 << 20}, r)
 			return true
 		})
-		n, err := submit(t, e, engine.Query{ID: "cut/1", SQL: "SELECT number, repeat('x', 100) FROM numbers(1000000)"})
+		n, err := submit(t, e, engine.Query{ID: "cut/1", SQL: "SELECT number, randomPrintableASCII(100) FROM numbers(1000000)"})
 		phase(t, err, engine.SentUnknown)
 		require.Less(t, n, 1_000_000)
+	})
+	t.Run("spoilt in the middle of the rows", func(t *testing.T) {
+		e := client(t)
+		for i, sql := range []string{"SELECT number, randomPrintableASCII(100) FROM numbers(1000000)", "SELECT number, repeat('x', 100) FROM numbers(10000000)"} {
+			g.set(func(w http.ResponseWriter, r *http.Request) bool {
+				if !strings.HasSuffix(r.URL.Query().Get("query_id"), "/1") {
+					return false
+				}
+				g.engine.ServeHTTP(&spoilt{ResponseWriter: w, left: 1 << 20}, r)
+				return true
+			})
+			n, err := submit(t, e, engine.Query{ID: fmt.Sprintf("spoilt%d/1", i), SQL: sql})
+			phase(t, err, engine.SentUnknown)
+			require.Less(t, n, 1_000_000)
+		}
 	})
 	t.Run("the guard runs out while the connection is made", func(t *testing.T) {
 		e := client(t)
@@ -218,3 +235,21 @@ func (c *cut) Write(p []byte) (int, error) {
 }
 
 func (c *cut) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+// spoilt replaces a piece of the body behind some bytes: with lengths that nobody has the memory for.
+type spoilt struct {
+	http.ResponseWriter
+	left int
+}
+
+// Write passes on what comes.
+func (w *spoilt) Write(p []byte) (int, error) {
+	if w.left >= 0 && w.left < len(p) {
+		p = bytes.Clone(p)
+		for i := range p[w.left:] {
+			p[w.left+i] = "\xff\xff\xff\xff\xff\xff\xff\xff\x3f"[i%9]
+		}
+	}
+	w.left -= len(p)
+	return w.ResponseWriter.Write(p)
+}
