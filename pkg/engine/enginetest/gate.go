@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"maps"
 	"net"
 	"sync"
 	"testing"
@@ -27,6 +28,7 @@ type Gate struct {
 	fault Fault
 	seen  int
 	links map[net.Conn]struct{}
+	mute  map[net.Conn]struct{}
 }
 
 // Fault is what happens to a connection.
@@ -83,6 +85,20 @@ func (g *Gate) CutAll() {
 	for c := range g.links {
 		_ = c.Close()
 	}
+}
+
+// Mute lets nothing through on the connections that there are, and tells nobody: what is sent there is lost.
+func (g *Gate) Mute() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mute = maps.Clone(g.links)
+}
+
+func (g *Gate) muted(c net.Conn) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, yes := g.mute[c]
+	return yes
 }
 
 func (g *Gate) current() Fault {
@@ -158,7 +174,7 @@ func (g *Gate) link(client net.Conn) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := client.Read(buf)
-		if n > 0 {
+		if n > 0 && !g.muted(client) {
 			if f, hit := g.look(buf[:n]); hit {
 				if f.Swallow {
 					return

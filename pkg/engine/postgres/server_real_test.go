@@ -206,3 +206,23 @@ func TestAWriteIsNotStoppedByABrokenConnection(t *testing.T) {
 	require.Equal(t, []any{int64(1)}, values)
 	require.NoError(t, rows.Close())
 }
+
+// TestSparesThatSayNothing: connections were kept ready, and then the network lost them without a word. Nothing of the statement
+// has left while its session is set up, so that another one is made, and not waited for the Task's deadline.
+func TestSparesThatSayNothing(t *testing.T) {
+	g := enginetest.NewGate(t, real.Start(t).Addr)
+	e := open(t, postgres.Config{Name: "p", Addr: g.Addr, Spares: 3, DialTimeout: time.Second})
+	read := func(id string) {
+		rows, err := e.Submit(t.Context(), engine.Query{ID: id, SQL: "SELECT 1"})
+		require.NoError(t, err)
+		require.True(t, rows.Next())
+		require.False(t, rows.Next())
+		require.NoError(t, rows.Close())
+	}
+	read("first/1")
+	time.Sleep(200 * time.Millisecond) // until the next ones are ready
+	g.Mute()
+	began := time.Now()
+	read("second/1")
+	require.Less(t, time.Since(began), 20*time.Second, "a second for each that was ready")
+}

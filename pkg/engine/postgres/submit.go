@@ -62,17 +62,22 @@ func (e *Engine) Submit(ctx context.Context, q engine.Query) (engine.Rows, error
 	return a.rows, nil
 }
 
-// ready gives a session that is the attempt's. One that was kept ready may have gone away meanwhile: then another is made.
+// ready gives a session that is the attempt's. One that was kept ready may have gone away meanwhile, or its network: then another
+// is made. Nothing of the statement has left, so nobody has to wait for a server that says nothing.
 func (e *Engine) ready(ctx context.Context, q engine.Query) (*session, error) {
 	for {
 		s, spare, err := e.spares.Take(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if err = s.prepare(ctx, q); err == nil {
+		bound, cancel := context.WithTimeout(ctx, e.cfg.DialTimeout)
+		err = s.prepare(bound, q)
+		silent := bound.Err() != nil
+		cancel()
+		if err == nil {
 			return s, nil
 		}
-		broken := s.pg.IsClosed()
+		broken := silent || s.pg.IsClosed()
 		s.close()
 		if !spare || !broken || ctx.Err() != nil {
 			return nil, err
