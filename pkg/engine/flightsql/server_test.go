@@ -88,8 +88,8 @@ func TestPlainServer(t *testing.T) {
 		"Explain":         noPlans,
 		"MemoryLimit":     "the protocol has no such limit; a server may have a header for one, which a resource profile can set",
 		"FindAndKill":     "the protocol can't be asked for a statement by a name of the client's",
-		"HonestProgress":  "the same",
-		"DuplicateID":     "the same",
+		"HonestProgress":  "the protocol says nothing of a query but its rows, and nothing at all to another process",
+		"DuplicateID":     "a server does not know the attempt id, so it can't refuse one that it runs",
 		"ReadsDoNotWrite": "the protocol has no way to say that a query must not write",
 	}
 	watched := func(open func(t *testing.T) engine.Engine) func(t *testing.T) engine.Engine {
