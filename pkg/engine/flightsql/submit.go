@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"slices"
 	"time"
@@ -134,6 +135,9 @@ func (r *rows) open() error {
 	r.guard.next(r.started)
 	client := flightsql.Client{Client: flight.NewClientFromConn(conn, nil), Alloc: memory.DefaultAllocator}
 	reader, err := client.DoGet(r.context(), end.GetTicket())
+	if errors.Is(err, io.EOF) {
+		return fmt.Errorf("%w: rows without a schema", errGarbage)
+	}
 	if err != nil {
 		return err
 	}
