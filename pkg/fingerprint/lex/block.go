@@ -8,10 +8,13 @@ func HasBlock(sql string) bool {
 		return false // nearly always
 	}
 	for i, w := range strings.Fields(sql[6:min(len(sql), 512)]) {
-		switch {
-		case strings.EqualFold(w, "procedure"), strings.EqualFold(w, "function"), strings.EqualFold(w, "trigger"), strings.EqualFold(w, "event"):
+		switch strings.ToLower(w) {
+		case "procedure", "function", "trigger", "event":
 			return true
-		case i > 16:
+		case "table", "view", "index", "database", "schema", "materialized", "user", "role", "as", "select":
+			return false // those words may be its columns
+		}
+		if i > 8 {
 			return false
 		}
 	}
