@@ -17,6 +17,7 @@ import (
 	"github.com/pointsman/pointsman/pkg/engine/flightsql"
 	"github.com/pointsman/pointsman/pkg/engine/mysql"
 	"github.com/pointsman/pointsman/pkg/engine/postgres"
+	"github.com/pointsman/pointsman/pkg/engine/spark"
 	"github.com/pointsman/pointsman/pkg/engine/trino"
 )
 
@@ -48,6 +49,7 @@ var openers = map[string]func(Config) (func() (engine.Engine, error), error){
 	postgres.Kind:   openPostgres,
 	mysql.Kind:      openMySQL,
 	trino.Kind:      openTrino,
+	spark.Kind:      openSpark,
 	flightsql.Kind:  openFlightSQL,
 }
 
@@ -63,7 +65,7 @@ var ErrFlavour = errors.New("flavour")
 // Database is where a statement's bare names are looked up, as an engine of a kind is told: catalog and schema where the kind has
 // catalogs, and the schema alone elsewhere.
 func Database(kind, catalog, schema string) string {
-	if kind == trino.Kind && catalog != "" {
+	if (kind == trino.Kind || kind == spark.Kind) && catalog != "" {
 		return catalog + "." + schema
 	}
 	return schema
@@ -166,15 +168,8 @@ func openMySQL(c Config) (func() (engine.Engine, error), error) {
 		Name: c.Name, Addr: u.addr, Flavour: mysql.Flavour(c.Flavour), User: c.User, Password: c.Password, Database: c.Database,
 		WorkloadGroup: c.Group, Canary: c.Canary, Spares: spares(c),
 	}
-	switch mode := cmp.Or(u.params.Get("tls"), "false"); mode {
-	case "false":
-	case "true":
-		cfg.TLS = u.tls()
-	case "skip-verify":
-		cfg.TLS = u.tls()
-		cfg.TLS.InsecureSkipVerify = true
-	default:
-		return nil, fmt.Errorf("tls %q is none of true, skip-verify, false", mode)
+	if cfg.TLS, err = u.tlsMode(); err != nil {
+		return nil, err
 	}
 	if cfg.Flavour != "" && !slices.Contains(mysql.Flavours(), cfg.Flavour) {
 		return nil, fmt.Errorf("%q is no %w; those are %v", c.Flavour, ErrFlavour, mysql.Flavours())
@@ -218,6 +213,24 @@ func openFlightSQL(c Config) (func() (engine.Engine, error), error) {
 		return nil, err
 	}
 	return func() (engine.Engine, error) { return flightsql.Open(cfg) }, nil
+}
+
+func openSpark(c Config) (func() (engine.Engine, error), error) {
+	u, err := parse(c.URL, "sc")
+	if err == nil {
+		err = u.only("tls")
+	}
+	if err != nil {
+		return nil, err
+	}
+	cfg := spark.Config{Name: c.Name, Addr: u.addr, User: c.User, Token: c.Password, Database: c.Database, Canary: c.Canary}
+	if cfg.TLS, err = u.tlsMode(); err != nil {
+		return nil, err
+	}
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	return func() (engine.Engine, error) { return spark.Open(cfg) }, nil
 }
 
 // spares are the connections that are kept ready: none by a client that only watches.

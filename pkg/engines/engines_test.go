@@ -28,7 +28,12 @@ func TestCheck(t *testing.T) {
 
 		{"flight sql, a password in the clear", engines.Config{Kind: "flightsql", URL: "grpc+tcp://lake:31337", User: "u", Password: "p"}, "over TLS only"},
 		{"flight sql, a header that is none", engines.Config{Kind: "flightsql", URL: "grpc://lake:31337?database-header=My+Header"}, "is no name of a header"},
-		{"flight sql, a parameter nobody knows", engines.Config{Kind: "flightsql", URL: "grpc://lake:31337?token=x"}, `parameter "token" is not known`},
+		{"flight sql, a parameter nobody knows", engines.Config{Kind: "flightsql", URL: "grpc://lake:31337?token=x"}, `parameter "token" is not known`},		{"spark", engines.Config{Kind: "spark", URL: "sc://spark:15002"}, ""},
+		{"spark, a token", engines.Config{Kind: "spark", URL: "sc://spark:15002?tls=true", User: "u", Password: "token", Database: "lake.web"}, ""},
+
+		{"spark, a token in the clear", engines.Config{Kind: "spark", URL: "sc://spark:15002", Password: "token"}, "over TLS only"},
+		{"spark, its other port", engines.Config{Kind: "spark", URL: "spark://spark:7077"}, "none of sc"},
+		{"spark, tls", engines.Config{Kind: "spark", URL: "sc://spark:15002?tls=maybe"}, "none of true"},
 		{"trino without a user", engines.Config{Kind: "trino", URL: "http://coordinator:8080"}, "a user is missing"},
 		{"trino, a password in the clear", engines.Config{Kind: "trino", URL: "http://coordinator:8080", User: "u", Password: "p"}, "over https only"},
 		{"no such kind", engines.Config{Kind: "oracle", URL: "oracle://db:1521"}, "clickhouse, flightsql, mysql, postgres"},
@@ -75,6 +80,8 @@ func TestDatabase(t *testing.T) {
 		{"trino", "", "web", "web"},
 		{"trino", "lake", "", "lake."},
 		{"trino", "", "", ""},
+		{"spark", "lake", "web", "lake.web"},
+		{"spark", "", "web", "web"},
 		{"mysql", "lake", "web", "web"},
 		{"clickhouse", "", "web", "web"},
 	} {

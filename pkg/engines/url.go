@@ -1,6 +1,7 @@
 package engines
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -67,4 +68,20 @@ func (p place) only(names ...string) error {
 
 func (p place) tls() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, ServerName: p.host}
+}
+
+// tlsMode reads the parameter tls; nil is plain text.
+func (p place) tlsMode() (*tls.Config, error) {
+	switch mode := cmp.Or(p.params.Get("tls"), "false"); mode {
+	case "false":
+		return nil, nil
+	case "true":
+		return p.tls(), nil
+	case "skip-verify":
+		cfg := p.tls()
+		cfg.InsecureSkipVerify = true
+		return cfg, nil
+	default:
+		return nil, fmt.Errorf("tls %q is none of true, skip-verify, false", mode)
+	}
 }

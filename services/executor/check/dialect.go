@@ -32,6 +32,11 @@ var dialects = map[string]dialect{
 		slow:  "SELECT pg_sleep(60)",
 	},
 	"mysql": mysql, "mariadb": mysql, "tidb": mysql, "doris": mysql, "starrocks": mysql,
+	"spark": {
+		types: "SELECT 9007199254740993L, CAST(1.25 AS decimal(9,2)), CAST(NULL AS string), TIMESTAMP'2026-11-30 09:15:00.123Z'",
+		typed: `["9007199254740993","1.25",null,"2026-11-30T09:15:00.123Z"]`,
+		slow:  "SELECT count(*) FROM range(0, 100000000000000, 1, 4) WHERE id % 7919 = 1",
+	},
 	"trino": {
 		types: "SELECT BIGINT '9007199254740993', DECIMAL '1.25', CAST(NULL AS varchar), TIMESTAMP '2026-11-30 09:15:00.123 UTC'",
 		typed: `["9007199254740993","1.25",null,"2026-11-30T09:15:00.123Z"]`,

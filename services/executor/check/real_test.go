@@ -11,6 +11,7 @@ import (
 	"github.com/pointsman/pointsman/services/executor/check"
 	"github.com/pointsman/pointsman/test/real/mariadb"
 	"github.com/pointsman/pointsman/test/real/postgres"
+	"github.com/pointsman/pointsman/test/real/spark"
 	"github.com/pointsman/pointsman/test/real/trino"
 )
 
@@ -27,6 +28,7 @@ func TestRealServers(t *testing.T) {
 		{"postgres", func(t *testing.T) engines.Config {
 			return engines.Config{URL: "postgres://" + postgres.Start(t).Addr + "?sslmode=disable", User: postgres.User, Database: "postgres"}
 		}, []string{"memory limit"}},
+		{"spark", func(t *testing.T) engines.Config { return engines.Config{URL: "sc://" + spark.Start(t).Addr} }, []string{"memory limit"}},
 		{"trino", func(t *testing.T) engines.Config { return engines.Config{URL: trino.Start(t).URL(), User: "check"} }, []string{"memory limit"}},
 	} {
 		t.Run(c.kind, func(t *testing.T) {

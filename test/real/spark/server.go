@@ -1,0 +1,147 @@
+// Package spark starts a real Spark with its Spark Connect server for a test: one process on free loopback ports, with a catalog in
+// memory.
+//
+// Tests that use it carry the build tag "real". A machine without Java 17, or that has not fetched Spark yet and has no Python with venv
+// and pip, skips them with a word.
+package spark
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pointsman/pointsman/test/real/process"
+)
+
+// Server is a running Spark.
+type Server struct {
+	*process.Process
+
+	Addr string
+	ui   string
+	t    testing.TB
+}
+
+// Start starts a server and waits until it takes connections. settings are properties of Spark: name=value.
+func Start(t testing.TB, settings ...string) *Server {
+	t.Helper()
+	java := script(t, "java")
+	home := script(t, "fetch")
+	here := folder(t)
+	dir := t.TempDir()
+	port, ui := process.FreePort(t), process.FreePort(t)
+	options, err := os.ReadFile(filepath.Join(here, "jvm.options"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{"-cp", home + "/conf:" + home + "/jars/*"}, strings.Fields(string(options))...)
+	args = append(args,
+		"-Djava.io.tmpdir="+dir, "org.apache.spark.deploy.SparkSubmit", "--class", "org.apache.spark.sql.connect.service.SparkConnectServer",
+		"--master", "local[2]", "--properties-file", filepath.Join(here, "spark.conf"))
+	for _, s := range append([]string{
+		"spark.connect.grpc.binding.port=" + strconv.Itoa(port), "spark.ui.port=" + strconv.Itoa(ui),
+		"spark.sql.warehouse.dir=" + filepath.Join(dir, "warehouse"), "spark.local.dir=" + filepath.Join(dir, "local"),
+	}, settings...) {
+		args = append(args, "--conf", s)
+	}
+	args = append(args, "spark-internal")
+	t.Setenv("SPARK_HOME", home)
+	t.Setenv("SPARK_LOCAL_IP", "127.0.0.1")
+	s := &Server{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), ui: "http://127.0.0.1:" + strconv.Itoa(ui), t: t}
+	s.Process = process.As{}.Start(t, dir, java, args...)
+	t.Cleanup(func() { s.End(syscall.SIGKILL) }) // its data is gone with the test, and it would take its time
+	s.AwaitReady()
+	return s
+}
+
+// AwaitReady waits until the server takes connections.
+func (s *Server) AwaitReady() {
+	s.t.Helper()
+	s.Ready(func() error {
+		time.Sleep(100 * time.Millisecond)
+		conn, err := net.DialTimeout("tcp", s.Addr, time.Second)
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	})
+}
+
+// Restart kills the server, with all that runs there, and starts it again.
+func (s *Server) Restart() {
+	s.t.Helper()
+	s.End(syscall.SIGKILL)
+	s.Again()
+	s.AwaitReady()
+}
+
+// RunningJobs counts the jobs that run, by the server's user interface: it is another way to ask than the one under test.
+func (s *Server) RunningJobs() (int, error) {
+	var apps []struct {
+		ID string `json:"id"`
+	}
+	if err := s.get("/api/v1/applications", &apps); err != nil {
+		return 0, err
+	}
+	total := 0
+	for _, a := range apps {
+		var jobs []struct{}
+		if err := s.get("/api/v1/applications/"+a.ID+"/jobs?status=running", &jobs); err != nil {
+			return 0, err
+		}
+		total += len(jobs)
+	}
+	return total, nil
+}
+
+func (s *Server) get(path string, into any) error {
+	resp, err := client.Get(s.ui + path)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("GET %s: %s", path, resp.Status)
+	}
+	return json.NewDecoder(resp.Body).Decode(into)
+}
+
+var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
+
+func folder(t testing.TB) string {
+	t.Helper()
+	_, source, _, ok := runtime.Caller(0)
+	if !ok || !filepath.IsAbs(source) {
+		t.Fatal("the place of spark.sh is unknown: build tests without -trimpath")
+	}
+	return filepath.Dir(source)
+}
+
+// script asks spark.sh, which lies beside this source, for a Java or for Spark's folder.
+func script(t testing.TB, what string) string {
+	t.Helper()
+	cmd := exec.Command("bash", filepath.Join(folder(t), "spark.sh"), what)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err == nil {
+		return strings.TrimSpace(string(out))
+	}
+	said := strings.TrimSpace(stderr.String())
+	if strings.Contains(said, " not found: ") {
+		process.Skip(t, "spark", said)
+	}
+	t.Fatalf("spark.sh %s: %v\n%s", what, err, said)
+	return ""
+}
