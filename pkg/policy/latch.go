@@ -208,7 +208,7 @@ func (b *LatchBook) States() map[string]Latch {
 // nobody predicts a wait, the wait follows from an empty queue, or from the queue and the rate at which it is worked off.
 func Watched(o signal.Observation, fact PoolFact) (n float64, at time.Time, ok bool) {
 	get := func(name signal.Name) (float64, bool) {
-		v := o.Values[name]
+		v := o.Values[name].Amount()
 		n, ok := v.Get()
 		if ok && at.IsZero() {
 			at = v.At

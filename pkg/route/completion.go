@@ -15,8 +15,11 @@ type parts struct {
 	// wait is the expected wait; waitKnown says that it does not come from a guess.
 	wait      float64
 	waitKnown bool
-	acquire   float64
-	time      estimate.Completion
+	// behind is how many queries that this router has sent there come first, where nobody knows how fast they are worked off; base is
+	// the wait without them.
+	behind, base float64
+	acquire      float64
+	time         estimate.Completion
 	// ok is the probability that a run there does not fail, pHit that of a hit.
 	ok, pHit    float64
 	total, cost float64
@@ -49,7 +52,8 @@ func (s *scene) poolWait(pool int) (least signal.Number) {
 
 // queueWait is the predicted wait of a Task that goes to the pool now, in milliseconds: what the signals predict, plus
 // what this router has sent there since they were observed. Where no prediction is known it follows from a free slot, or from
-// the queue and the rate at which it is worked off; where those are not known either it is absent, which is not zero.
+// the queue and the rate at which it is worked off; where those are not known either it is absent, which is not zero. So it is where
+// a query is known to find no free slot and nobody knows when one gets free.
 func (s *scene) queueWait(c *candidate) signal.Number {
 	wait := s.signal(c, estWaitMs)
 	inflight := float64(s.in.Inflight[c.Cluster])
@@ -61,15 +65,23 @@ func (s *scene) queueWait(c *candidate) signal.Number {
 	}
 	free, freeKnown := slots-running-queued, slotsKnown && runningKnown && queuedKnown
 	ahead := inflight
-	if freeKnown {
-		ahead = math.Max(0, inflight-math.Max(0, free)) // only what finds no free slot waits
+	if freeKnown && free > 0 {
+		ahead = math.Max(0, inflight-free+1) // only who finds no free slot waits, until one more than is too many has ended
 	}
 	base, known := wait.Get()
+	c.parts.behind = 0
 	switch {
+	case known && slotsKnown && slots <= 0 && !c.asleep:
+		return signal.Number{} // where nothing can run, no wait is one that ends
 	case known && ahead == 0:
 	case known:
-		if rate, ok := s.rate(c); ok {
+		rate, ok := s.rate(c)
+		switch {
+		case ok:
 			base += ahead / rate * 1000
+		case freeKnown:
+			c.parts.behind, c.parts.base = ahead, math.Max(base, 0)
+			return signal.Number{}
 		}
 	case freeKnown && free > inflight:
 		base = 0
@@ -128,6 +140,8 @@ func (s *scene) complete(c *candidate) {
 	var evidence event.Evidence
 	p.time.Exec, evidence = estimate.Execution(assumed, &s.sources)
 
+	s.queueBehind(c)
+
 	p.ok = successRate(in, c.rec, c.pool.SignalKey != "")
 	p.pHit = round(p.time.Within(s.slaLeft) * p.ok)
 	exec := p.time.Exec.Mean()
@@ -148,6 +162,18 @@ func (s *scene) complete(c *candidate) {
 		c.estimate.DeliverMs = value(p.time.Deliver.Shift)
 	}
 	c.Estimate = &c.estimate
+}
+
+// queueBehind guesses the wait behind queries that this router has just sent there from what this one would take itself: they tend to
+// come in swarms of the same kind.
+func (s *scene) queueBehind(c *candidate) {
+	p := &c.parts
+	slots, ok := s.slots(c)
+	if p.behind == 0 || !ok {
+		return
+	}
+	p.wait, p.waitKnown = p.base+p.behind*p.time.Exec.Mean()/math.Max(slots, 1), true
+	p.time.Wait, p.queue = estimate.Around(p.wait, unseenSigma), value(p.wait)
 }
 
 // priorOf is what the policy says of a pool's speed. One of which it says nothing is taken to be as slow as the slowest: it must not

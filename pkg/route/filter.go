@@ -48,7 +48,7 @@ func (s *scene) filter() {
 			if c.Filtered == nil {
 				c.Filtered, c.mayWait = removed, true
 			}
-			if c.mayWait = c.mayWait && filters[j].queues; !c.mayWait {
+			if c.mayWait = c.mayWait && filters[j].queues && removed.WaitHelps; !c.mayWait {
 				break // whether it may wait for the rest is no question any more
 			}
 		}

@@ -120,6 +120,7 @@ func TestFilters(t *testing.T) {
 		{"a copy within its lag", "replica: true, max_lag_ms: 1000", []edit{lag(1000)}, "", false, false},
 		{"a copy beyond its lag", "replica: true, max_lag_ms: 1000", []edit{lag(1001)}, route.ReplicaLags, true, false},
 		{"a lag that nobody reports", "replica: true, max_lag_ms: 1000", nil, route.LagUnknown, false, false},
+		{"a lag of less than nothing", "replica: true, max_lag_ms: 1000", []edit{lag(-2000)}, route.LagUnknown, false, false},
 		{"a lag of an hour ago", "replica: true, max_lag_ms: 1000", []edit{lag(0), old("p", signal.LagMs)}, route.LagUnknown, false, false},
 		{"a strong read takes no copy", "replica: true", []edit{strong, lag(0), position(math.MaxInt64)}, route.ReplicaNotCurrent, false, false},
 		{"a strong read of the source", "", []edit{strong}, "", false, false},
@@ -256,6 +257,11 @@ defaults: {no_candidate: %s}
 	require.Equal(t, "b", d.Cluster)
 	require.Contains(t, codes(d), string(route.WaitsThere))
 	require.Equal(t, 1.0, candidateAt(d, d.Target).Propensity)
+
+	d = route.Decide(input(t, func(in *route.Input) {
+		in.Policy = load(t, "engines: {a: {kind: trino, sleeps_at_zero: true, wake_ms: 9000000}}\ndefaults: {no_candidate: wait}\nrules: [{name: default, route: auto}]\n")
+	}))
+	require.Equal(t, event.Reject, d.Kind, "by the time that it is awake the Task is past its deadline: %s", route.Explain(d))
 
 	d = route.Decide(input(t, waits("wait"), func(in *route.Input) {
 		in.Excluded = []event.Target{{Engine: "trino", Cluster: "a"}, {Engine: "trino", Cluster: "b"}}

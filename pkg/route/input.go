@@ -98,7 +98,7 @@ func (in *Input) deadline() time.Time {
 }
 
 func (in *Input) signal(cluster string, name signal.Name) signal.Value {
-	return in.Signals.Get(cluster, name, in.Now, in.Policy.Defaults.SignalMaxAge)
+	return in.Signals.Get(cluster, name, in.Now, in.Policy.Defaults.SignalMaxAge).Amount()
 }
 
 func (in *Input) scanBytes() signal.Value { return in.Estimates[ScanBytes] }

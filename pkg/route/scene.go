@@ -163,6 +163,9 @@ func (s *scene) take(key string, at *[numFacts]int32) {
 	most := s.in.Policy.Defaults.SignalMaxAge
 	for f, name := range looked {
 		if v, ok := values[name]; ok {
+			if fact(f) != appliedTS { // a position counts from wherever its source likes
+				v = v.Amount()
+			}
 			s.facts = append(s.facts, signal.Fact{Name: name, Value: v.Aged(s.in.Now, most)})
 			at[f] = int32(len(s.facts))
 		}

@@ -95,6 +95,18 @@ func (v Value) Aged(now time.Time, most time.Duration) Value {
 	return v
 }
 
+// most is more than anything that is measured here: an exbibyte, or thirty million years.
+const most = 1 << 60
+
+// Amount is the Value as an amount of something: one below zero, or beyond all measure, is absent, since engines print such numbers for
+// what they don't know.
+func (v Value) Amount() Value {
+	if n, ok := v.Last(); ok && (n < 0 || n > most) {
+		return Missing(v.Source)
+	}
+	return v
+}
+
 // Age is how old the Value is at now, or false when it has no time.
 func (v Value) Age(now time.Time) (time.Duration, bool) {
 	if v.At.IsZero() {

@@ -35,6 +35,13 @@ func TestAbsentStaleAndZeroAreThreeThings(t *testing.T) {
 	require.Equal(t, signal.Absent, signal.Of(math.NaN(), signal.Millis, "trino", at).State(), "engines print NaN for unknown")
 }
 
+func TestAmountsAreNotNegative(t *testing.T) {
+	for n, want := range map[float64]signal.State{0: signal.Known, 7: signal.Known, -1: signal.Absent, -0.001: signal.Absent, 1e300: signal.Absent} {
+		require.Equal(t, want, signal.Of(n, signal.Millis, "engine", at).Amount().State(), n)
+	}
+	require.Equal(t, signal.Stale, signal.Of(3, signal.Millis, "engine", at).Aged(at.Add(time.Hour), time.Second).Amount().State())
+}
+
 func TestJSONRoundTrip(t *testing.T) {
 	for _, v := range []signal.Value{
 		{},
