@@ -10,11 +10,13 @@ TIMEOUT   ?= 20m
 ARGS      ?=
 FUZZTIME  ?= 20s
 BENCHTIME ?= 1s
+FAULTS    ?= 1000
+SEED      ?= 1
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 LDFLAGS   := -X github.com/pointsman/pointsman/pkg/telemetry/buildinfo.version=$(VERSION)
 BIN       := $(CURDIR)/bin
 
-.PHONY: help up build test test-real test-tidb race lint verify generate fmt bench fuzz vuln
+.PHONY: help up build test test-real test-tidb faults race lint verify generate fmt bench fuzz vuln
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-10s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +35,9 @@ test-real: ## Run the tests on real servers (Kafka, Trino, PostgreSQL, MariaDB; 
 
 test-tidb: ## Run the engine suite on TiDB, which is built from source once: ten minutes or more (not in CI)
 	go test -tags tidb -timeout 90m -run TestTiDB -v ./pkg/engine/mysql | grep -v -E '^(=== (RUN|PAUSE|CONT|NAME)|\?  )'
+
+faults: ## Inject faults into Tasks on real engines and print what became of them (FAULTS per engine, a tenth with Trino; SEED)
+	go test -tags real -p 1 -timeout 90m -run 'TestFaultMatrix' -v ./test/faults -args -faults $(FAULTS) -seed $(SEED) $(ARGS)
 
 race: ## Run all tests with the race detector
 	go test -race -p $(P) -timeout 40m $(PKG)
@@ -57,6 +62,7 @@ fmt: $(BIN)/golangci-lint ## Format with gofumpt and sort imports
 bench: ## Run benchmarks, then the pipeline against its parts (test/bench/pipeline); ratios mean something, times only here
 	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -p 1 -timeout 60m $(PKG)
 	go run ./test/bench/pipeline $(ARGS)
+	go run ./test/bench/execution
 	@if command -v java >/dev/null && command -v mvn >/dev/null; then go run ./test/bench/pipeline -real -only router,latency $(ARGS); \
 	else echo "make bench: java or mvn not found: nothing was measured on Apache Kafka"; fi
 

@@ -22,7 +22,7 @@ import (
 var (
 	count    = flag.Int("faults", 0, "faults per engine; 0 is few")
 	seed     = flag.Uint64("seed", 1, "seed of the plan")
-	lanesOf  = flag.Int("lanes", 6, "Tasks at a time")
+	lanesOf  = flag.Int("lanes", 12, "Tasks at a time")
 	atMost   = flag.Duration("at-most", 15*time.Minute, "time per engine, after which no more faults are begun")
 	logsIn   = flag.String("logs", "", "folder for the executors' logs")
 	onlyCell = flag.String("only", "", "only cells whose fault or moment has this in its name")
@@ -100,7 +100,7 @@ func matrix(t *testing.T, e *target, n, lanes int, withKill bool) {
 	}
 	rows, err := e.written()
 	require.NoError(t, err)
-	report(t, e, records, rows, n, time.Since(began))
+	report(t, e, records, rows, n, lanes, time.Since(began))
 }
 
 // meeting kills the engine when all lanes are at their moments.
@@ -128,7 +128,7 @@ func (m *meeting) meet(l *lane) {
 }
 
 // report prints the matrix and fails for what is wrong.
-func report(t *testing.T, e *target, records []record, rows map[int]int, n int, took time.Duration) {
+func report(t *testing.T, e *target, records []record, rows map[int]int, n, lanes int, took time.Duration) {
 	t.Helper()
 	type sum struct{ right, total, duplicates, lost int }
 	sums := map[cell]*sum{}
@@ -169,7 +169,7 @@ func report(t *testing.T, e *target, records []record, rows map[int]int, n int, 
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s: %d faults of %d in %s, seed %d, %d Tasks at a time: %d right, %d duplicates, %d lost, %d at another moment than planned\n\n",
-		e.name, whole.total, n, took.Round(time.Second), *seed, *lanesOf, whole.right, whole.duplicates, whole.lost, missed)
+		e.name, whole.total, n, took.Round(time.Second), *seed, lanes, whole.right, whole.duplicates, whole.lost, missed)
 	b.WriteString("| fault |")
 	for _, m := range moments {
 		b.WriteString(" " + string(m) + " |")
