@@ -41,6 +41,9 @@ type bookkeeper struct {
 	waiting map[string]int // Tasks in the queue or in work, by id
 	ended   []budget.Ended // to be settled, while there is a lease
 	lease   *lease
+	strays  []request // that belong on other partitions
+
+	wakeStrays chan struct{}
 }
 
 // queued is a request that waits for its session's account.
@@ -73,10 +76,12 @@ const (
 func newBookkeeper(a *App, part *stream.Partition) *bookkeeper {
 	k := &bookkeeper{
 		app: a, part: part, log: a.log.With(telemetry.KeyPartition, part.ID), wake: make(chan struct{}, 1), waiting: map[string]int{},
+		wakeStrays: make(chan struct{}, 1),
 	}
 	k.ctx, k.stop = context.WithCancel(context.Background())
 	k.wg.Go(k.run)
 	k.wg.Go(k.expire)
+	k.wg.Go(k.passStraysOn)
 	return k
 }
 

@@ -19,12 +19,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/pointsman/pointsman/pkg/budget"
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/ledger"
+	"github.com/pointsman/pointsman/pkg/query"
 	"github.com/pointsman/pointsman/pkg/stream"
 	"github.com/pointsman/pointsman/services/router"
 )
@@ -321,6 +324,37 @@ func TestADeadlineHoldsWhenTheLedgerTakesNothing(t *testing.T) {
 // elsewhere is where a session's tasks don't belong, if its producer has no key.
 func elsewhere(session string, partitions int) int32 {
 	return (stream.PartitionOf(event.TopicRequests, session, partitions) + 1) % int32(partitions)
+}
+
+// The partition of a session takes no records: what came elsewhere waits for it, and nobody behind.
+func TestPassingOnHoldsUpNobodyElse(t *testing.T) {
+	b := newBench(t, 2)
+	b.start()
+	at := elsewhere("s1", 2)
+	away := b.broker.Fault(kfake.Fault{
+		Keys: []kmsg.Key{kmsg.Produce}, Topic: event.TopicRequests, Partitions: []int32{1 - at}, Err: kerr.NotEnoughReplicas, Count: -1,
+	})
+	cl := b.broker.Client(t)
+	for _, body := range []string{
+		agentQuery("q1", "s1"), `{"id":"h1","sql":"SELECT 1","tenant":"t"}`, agentQuery("q2", "s1"), `{"id":"h2","sql":"SELECT 1","tenant":"t"}`,
+	} {
+		rec := &kgo.Record{Topic: b.broker.Config.Topic(event.TopicRequests), Partition: at, Value: []byte(body)}
+		require.NoError(t, cl.ProduceSync(t.Context(), rec).FirstErr())
+	}
+	first := byID(b.decisions(2))
+	require.Contains(t, first, "h1/1")
+	require.Contains(t, first, "h2/1")
+	away.Remove()
+	require.Len(t, byID(b.decisions(4)), 4)
+	var passed []string
+	for _, rec := range b.broker.Records(t, event.TopicRequests) {
+		var task query.Task
+		if require.NoError(t, json.Unmarshal(rec.Value, &task)); rec.Partition != at {
+			passed = append(passed, task.ID)
+		}
+	}
+	require.Equal(t, []string{"q1", "q2"}, passed, "in their order")
+	require.Eventually(t, func() bool { return b.broker.Offset(t, "router", event.TopicRequests, at) == 4 }, 10*time.Second, 50*time.Millisecond)
 }
 
 // A Task that came on the wrong partition and fits its topic only compressed can't be passed on. It is rejected, and holds up nobody.

@@ -57,7 +57,6 @@ func (w *worker) Process(ctx context.Context, recs []*kgo.Record) error {
 	a := w.app
 	start := time.Now()
 	rest := make([]request, 0, len(recs))
-	var elsewhere []request
 	for _, rec := range recs {
 		r := read(rec, w.part.Topic, a.cfg.Limits.limits(), start.UTC())
 		switch {
@@ -66,11 +65,8 @@ func (w *worker) Process(ctx context.Context, recs []*kgo.Record) error {
 		case w.belongsHere(r):
 			w.keeper.take(r)
 		default:
-			elsewhere = append(elsewhere, r)
+			w.keeper.stray(r)
 		}
-	}
-	if err := w.passOn(ctx, elsewhere); err != nil {
-		return err
 	}
 	if len(rest) == 0 {
 		return nil

@@ -102,62 +102,90 @@ func passedOn(rec *kgo.Record) bool {
 	return slices.ContainsFunc(rec.Headers, func(h kgo.RecordHeader) bool { return h.Key == headerPassedOn })
 }
 
-// passOn writes Tasks to the partition of their session, with the ids they have here: a repeat is the same Task.
-func (w *worker) passOn(ctx context.Context, requests []request) error {
-	if len(requests) == 0 {
-		return nil
+// stray takes a Task that belongs on another partition. It is passed on behind those that came before it, and nobody waits for that:
+// the other partition may be away.
+func (k *bookkeeper) stray(r request) {
+	k.mu.Lock()
+	k.strays = append(k.strays, r)
+	k.mu.Unlock()
+	select {
+	case k.wakeStrays <- struct{}{}:
+	default:
 	}
+}
+
+func (k *bookkeeper) passStraysOn() {
+	for {
+		select {
+		case <-k.ctx.Done():
+			return
+		case <-k.wakeStrays:
+		}
+		k.mu.Lock()
+		list := k.strays
+		k.strays = nil
+		k.mu.Unlock()
+		for part := range slices.Chunk(list, batchMost) {
+			if k.persist("passing tasks on", func() error { return k.passOn(k.ctx, part) }) != nil {
+				return
+			}
+		}
+	}
+}
+
+// passOn writes Tasks to the partition of their session, with the ids they have here: a repeat is the same Task.
+func (k *bookkeeper) passOn(ctx context.Context, requests []request) error {
 	out := make([]*kgo.Record, len(requests))
 	for i, r := range requests {
-		rec, err := w.again(r)
+		rec, err := k.again(r)
 		if err != nil {
 			return fmt.Errorf("passing task %s on: %w", r.task.ID, err)
 		}
 		out[i] = rec
 	}
-	err := w.app.producer.Write(ctx, out...)
+	err := k.app.producer.Write(ctx, out...)
 	passed := len(out)
 	if errors.Is(err, stream.ErrTooLarge) {
-		passed, err = w.passOnSingly(ctx, requests, out)
+		passed, err = k.passOnSingly(ctx, requests, out)
 	}
 	if err != nil {
 		return fmt.Errorf("passing tasks on to their sessions' partitions: %w", err)
 	}
-	w.app.metrics.passedOn.Add(float64(passed))
+	k.app.metrics.passedOn.Add(float64(passed))
 	for _, r := range requests {
-		w.part.Done(r.rec)
+		k.part.Done(r.rec)
 	}
 	return nil
 }
 
 // passOnSingly rejects those that are too large. A record may come compressed and then fit its topic better than it does from here. One
 // that was written already is written again, which changes nothing.
-func (w *worker) passOnSingly(ctx context.Context, requests []request, recs []*kgo.Record) (passed int, err error) {
+func (k *bookkeeper) passOnSingly(ctx context.Context, requests []request, recs []*kgo.Record) (passed int, err error) {
 	var refused []answer
 	for i, rec := range recs {
-		err := w.app.producer.Write(ctx, rec)
+		err := k.app.producer.Write(ctx, rec)
 		switch {
 		case err == nil:
 			passed++
 		case errors.Is(err, stream.ErrTooLarge):
 			t := requests[i].task
-			d := w.app.rejectInvalid(invalidTask{task: bare(*t), message: tooLargeToRoute}, time.Now().UTC())
+			d := k.app.rejectInvalid(invalidTask{task: bare(*t), message: tooLargeToRoute}, time.Now().UTC())
 			d.TaskDigest = t.Digest()
 			refused = append(refused, answer{rec: requests[i].rec, decision: d})
 		default:
 			return passed, err
 		}
 	}
-	return passed, w.app.publish(ctx, refused)
+	return passed, k.app.publish(ctx, refused)
 }
 
 // again is the record of a request under its session's key.
-func (w *worker) again(r request) (*kgo.Record, error) {
+func (k *bookkeeper) again(r request) (*kgo.Record, error) {
 	data, err := event.Marshal(*r.task)
 	if err != nil {
 		return nil, err
 	}
-	rec, err := w.app.cfg.Kafka.Encode(stream.Message{
+	rec, err := k.app.cfg.Kafka.Encode(stream.Message{
 		Topic: event.TopicRequests, Key: r.task.SessionID(), Type: event.QueryRequested, ID: r.task.ID, Subject: r.task.ID,
 		Time: *r.task.SubmittedAt, Data: data, Headers: []kgo.RecordHeader{{Key: headerPassedOn, Value: []byte("1")}},
 	})
