@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/failure"
 )
 
 // TestALostSubmissionOfOurOwnSettlesBeforeItIsGone: the connection breaks just after the query has left, and the engine sees it
@@ -35,4 +36,27 @@ func TestACancelOfALostSubmissionStopsWhatComesLate(t *testing.T) {
 	require.Equal(t, event.Cancelled, b.outcome("t1").Status)
 	require.Eventually(t, func() bool { return b.servers[interactive].count("t1/1") == 1 }, patience, 10*time.Millisecond)
 	require.False(t, b.servers[interactive].active("t1/1"))
+}
+
+// TestAnAnswerThatNeverComes: the network drops what it carries and tells nobody. The engine was seen at work and has nothing more of
+// it, so the attempt does not wait for its Task's deadline: a read is made again, a write is told to be of unknown fate.
+func TestAnAnswerThatNeverComes(t *testing.T) {
+	b := newBench(t, 1)
+	b.servers[interactive].on("SELECT", behaviour{rows: 1, slow: 300 * time.Millisecond, mute: true})
+	b.servers[interactive].on("INSERT", behaviour{slow: 300 * time.Millisecond, mute: true})
+	b.start()
+	b.decide(b.route("r1", "SELECT"), b.route("w1", "INSERT", write))
+	began := time.Now()
+	o := b.outcome("r1")
+	require.Equal(t, event.Succeeded, o.Status, "%+v", o.Failure)
+	require.Equal(t, 2, o.Attempts)
+	require.Equal(t, string(failure.SubmitUnknown), b.change("r1/1", "lost").Failure.Class)
+	o = b.outcome("w1")
+	require.Equal(t, event.Failed, o.Status)
+	require.Equal(t, string(failure.SubmitUnknown), o.Failure.Class)
+	require.Equal(t, 1, b.servers[interactive].count("w1/1"))
+	require.Zero(t, b.servers[interactive].count("w1/2")+b.servers[batch].count("w1/2"))
+	require.Less(t, time.Since(began), 30*time.Second, "half of the Tasks' time")
+	b.committed()
+	b.once()
 }

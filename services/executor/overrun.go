@@ -110,6 +110,9 @@ func (y *try) watchProgress() *watcher {
 // progress takes what the engine says of an attempt that is not done.
 func (y *try) progress(ctx context.Context, w *watcher, s seen) attempt.Event {
 	w.again()
+	if y.vanished(ctx, s) {
+		return attempt.ConnectionLost
+	}
 	if s.err != nil || s.run.State != engine.RunActive {
 		return "" // its answer will say more
 	}
@@ -146,6 +149,28 @@ func (y *try) progress(ctx context.Context, w *watcher, s seen) attempt.Event {
 	f := failure.Of(class, why)
 	y.failure, y.reach, y.engine = &f, failure.Answered, s.run.Stats
 	return attempt.EstimateOverran
+}
+
+// vanished says that the engine was seen at work on it, has had no trace of it for a while, and has not answered all that time: a
+// network that drops what it carries tells nobody, and the answer would be waited for until the Task's deadline.
+func (y *try) vanished(ctx context.Context, s seen) bool {
+	if y.state != attempt.Running || s.err != nil || s.run.State != engine.RunUnknown {
+		y.missing = time.Time{}
+		return false
+	}
+	if y.missing.IsZero() {
+		y.missing = time.Now()
+	}
+	if time.Since(y.missing) < y.p.app.cfg.Attempts.LookUpTimeout {
+		return false
+	}
+	y.log.WarnContext(ctx, "the engine has nothing more of an attempt that it has not answered; its connection is taken for lost")
+	f := failure.Of(failure.SubmitUnknown, "the engine has nothing of it any more, and its answer never came")
+	y.failure, y.reach = &f, failure.SentUnknown
+	if y.t.current.ReadOnly {
+		y.running.stop(errStopped) // nobody waits for it any more; a write is left alone
+	}
+	return true
 }
 
 // elsewhere says that the Task would not end with this attempt, and that the decision knows another place for it.

@@ -88,7 +88,10 @@ func (y *try) query() engine.Query {
 func (y *try) follow(ctx context.Context) attempt.Event {
 	var w *watcher
 	if y.state == attempt.Running {
-		w = y.watchProgress()
+		if w = y.watchProgress(); w.timer == nil { // no bounds, but whether it is there at all
+			lookUp := y.p.app.cfg.Attempts.LookUpTimeout
+			w = y.watch(lookUp/2, lookUp)
+		}
 	} else {
 		w = y.watch(y.p.app.cfg.Attempts.SeenAfter, mostUnseen)
 	}

@@ -43,6 +43,7 @@ type try struct {
 	adopted     bool      // an earlier owner claimed it
 	claimedAt   time.Time // just before the claim was handed to the producer: the guard runs from here
 	noted       bool      // the ledger says that the engine had it
+	missing     time.Time // since when the engine has had no trace of what it was seen at work on
 	settled     time.Time // after a broken connection: from then on a look-up that finds nothing is believed
 
 	running *submission
