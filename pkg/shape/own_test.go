@@ -23,13 +23,9 @@ func TestTemplatesKeepNothingOfTheText(t *testing.T) {
 		"tree": func(sql string) *shape.Template { return tidbast.Parse(sql, lex.MySQL) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			text := new(strings.Builder)
-			text.WriteString("select a, my_udf(b), sum(c) over (partition by d) from s.t where e = 1 and f > now() - interval 5 day and g in ('")
-			text.WriteString(strings.Repeat("x", 8<<20))
-			text.WriteString("')")
+			sql := "select a, my_udf(b), sum(c) over (partition by d) from s.t where e = 1 and f > now() - interval 5 day and g in ('" +
+				strings.Repeat("x", 8<<20) + "')"
 			var before, after runtime.MemStats
-			sql := text.String()
-			text = nil
 			runtime.GC()
 			runtime.ReadMemStats(&before)
 			made := parse(sql)
@@ -48,7 +44,8 @@ func TestTemplatesKeepNothingOfTheText(t *testing.T) {
 // What lies beyond the tokens that are looked at may write: then the statement is not called one that only reads.
 func TestTextsBeyondTheBoundAreNotCalledReadOnly(t *testing.T) {
 	long := "SELECT " + strings.Repeat("a, ", 1<<18) + "b FROM t"
-	require.True(t, (shape.Of(long, lex.MySQL)).ReadOnly)
+	only := shape.Of(long, lex.MySQL)
+	require.True(t, only.ReadOnly)
 	for _, more := range []string{"; DROP TABLE u", " FOR UPDATE"} {
 		s := shape.Of(long+more, lex.MySQL)
 		require.Equal(t, shape.Select, s.Statement)
