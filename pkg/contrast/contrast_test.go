@@ -53,6 +53,20 @@ func edited(old, new string) string {
 	return out
 }
 
+// The order of keys is no difference in a list of conditions either, whose items have no names.
+func TestStructureOfConditions(t *testing.T) {
+	of := func(when string) *policy.Policy {
+		return load(t, strings.Replace(text, "{client_tag: [etl]}", when, 1))
+	}
+	a := of("{any_of: [{client_tag: [etl], dataset: [a]}, {dataset: [b]}]}")
+	changes, err := contrast.Structure(a, of("{any_of: [{dataset: [a], client_tag: [etl]}, {dataset: [b]}]}"))
+	require.NoError(t, err)
+	require.Empty(t, changes)
+	changes, err = contrast.Structure(a, of("{any_of: [{dataset: [a], client_tag: [etl]}, {dataset: [c]}]}"))
+	require.NoError(t, err)
+	require.Len(t, changes, 1)
+}
+
 func TestStructure(t *testing.T) {
 	for name, c := range map[string]struct {
 		with string

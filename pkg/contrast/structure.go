@@ -98,8 +98,29 @@ func (d *differ) walk(path string, a, b any) {
 			return
 		}
 	}
-	if flow(a) != flow(b) {
+	if flow(sorted(a)) != flow(sorted(b)) {
 		d.add(Changed, path, a, b)
+	}
+}
+
+// sorted is a value with the keys of its mappings in order.
+func sorted(v any) any {
+	switch v := v.(type) {
+	case yaml.MapSlice:
+		out := make(yaml.MapSlice, len(v))
+		for i, item := range v {
+			out[i] = yaml.MapItem{Key: item.Key, Value: sorted(item.Value)}
+		}
+		slices.SortStableFunc(out, func(a, b yaml.MapItem) int { return strings.Compare(fmt.Sprint(a.Key), fmt.Sprint(b.Key)) })
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = sorted(e)
+		}
+		return out
+	default:
+		return v
 	}
 }
 

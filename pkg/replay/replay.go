@@ -28,7 +28,7 @@ type Options struct {
 	From, To time.Time
 	// Tenants and Fingerprints, when there are any, are the only ones looked at.
 	Tenants, Fingerprints []string
-	// Samples is how many changed decisions are told in words; 0 means 3.
+	// Samples is how many changed decisions are told in words; 0 means 3, less means none.
 	Samples int
 	// Latches give an input the latches of a policy that it was not decided by. They must have seen all inputs.
 	Latches []*Latches
@@ -53,11 +53,11 @@ type waiting struct {
 
 // NewRun starts a replay.
 func NewRun(o Options) *Run {
-	if o.Samples <= 0 {
+	if o.Samples == 0 {
 		o.Samples = 3
 	}
 	return &Run{
-		opts: o, seen: map[string]int64{}, decisions: map[string]waiting{}, inputs: map[string][]route.Input{}, tally: newTally(o.Samples),
+		opts: o, seen: map[string]int64{}, decisions: map[string]waiting{}, inputs: map[string][]route.Input{}, tally: newTally(max(0, o.Samples)),
 	}
 }
 

@@ -77,7 +77,7 @@ func (c *policyDiffCmd) Run(ctx context.Context, s *streams) error {
 
 // requests compares what the two policies decide.
 func (c *policyDiffCmd) requests(ctx context.Context, s *streams, a, b *policy.Policy, d *policyDiff) (err error) {
-	opts := replay.Options{Against: a, Policy: b, Tenants: c.Tenant, Fingerprints: c.Fingerprint, Samples: c.Samples}
+	opts := replay.Options{Against: a, Policy: b, Tenants: c.Tenant, Fingerprints: c.Fingerprint, Samples: samples(c.Samples)}
 	if c.given() {
 		d.Requests, err = c.replay(ctx, s, &opts)
 		return err
@@ -86,7 +86,7 @@ func (c *policyDiffCmd) requests(ctx context.Context, s *streams, a, b *policy.P
 		return &lifecycle.UsageError{Err: errors.New("--prefix, --from, --to, --tenant and --fingerprint choose recorded requests: say where they are, with --data or --brokers")}
 	}
 	made, unable := contrast.Grid(a, b)
-	run := replay.NewRun(replay.Options{Against: a, Policy: b, Samples: c.Samples})
+	run := replay.NewRun(replay.Options{Against: a, Policy: b, Samples: samples(c.Samples)})
 	for _, m := range made {
 		run.MadeUp(m.Input, m.Facts)
 	}

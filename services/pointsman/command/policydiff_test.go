@@ -57,6 +57,13 @@ func TestPolicyDiff(t *testing.T) {
 	require.Contains(t, out, "```diff\n~ budgets.agent_session.max_queries: 24 -> 12\n```")
 }
 
+func TestNoSamplesAreNone(t *testing.T) {
+	a, b := policyFiles(t, "max_queries: 24", "max_queries: 12")
+	_, out, _ := run("policy", "diff", a, b, "--samples=0")
+	require.NotContains(t, out, "In words")
+	require.Contains(t, out, "lead elsewhere")
+}
+
 // A flag that chooses among recorded requests is not silently without effect on made-up ones.
 func TestPolicyDiffOfARecordThatIsNowhere(t *testing.T) {
 	a, b := policyFiles(t, "max_queries: 24", "max_queries: 12")

@@ -113,6 +113,14 @@ func (s *streams) bar(what string) (update func(done, total int64), finish func(
 		}
 }
 
+// samples is a number of samples as a replay takes it, whose 0 is a default.
+func samples(n int) int {
+	if n <= 0 {
+		return -1
+	}
+	return n
+}
+
 // baseName is a file's name without its folder; nothing stays nothing.
 func baseName(file string) string {
 	if file == "" {

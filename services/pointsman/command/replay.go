@@ -40,7 +40,7 @@ func (c *replayCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return &lifecycle.UsageError{Err: fmt.Errorf("--max-changed: %w", err)}
 	}
-	opts := replay.Options{Tenants: c.Tenant, Fingerprints: c.Fingerprint, Samples: c.Samples}
+	opts := replay.Options{Tenants: c.Tenant, Fingerprints: c.Fingerprint, Samples: samples(c.Samples)}
 	if c.Policy != "" {
 		if opts.Policy, err = loadPolicy(c.Policy); err != nil {
 			return err
