@@ -42,7 +42,7 @@ type Config struct {
 }
 
 // Doc says in a sentence how URLs look, for the reference of a configuration.
-const Doc = "http(s)://host:8123 or clickhouse(s)://host:9000 (clickhouse), postgres://host:5432?sslmode=verify-full (postgres), mysql://host:3306?tls=true (mysql), http(s)://host:8080 (trino), grpc(+tls)://host:31337?database-header=database (flightsql). It is one server: of several hosts each is an engine of its own."
+const Doc = "http(s)://host:8123 or clickhouse(s)://host:9000 (clickhouse), postgres://host:5432?sslmode=verify-full (postgres), mysql://host:3306?tls=true (mysql), http(s)://host:8080 (trino), sc://host:15002?tls=true (spark), grpc(+tls)://host:31337?database-header=database (flightsql). It is one server: of several hosts each is an engine of its own."
 
 var openers = map[string]func(Config) (func() (engine.Engine, error), error){
 	clickhouse.Kind: openClickHouse,
@@ -95,7 +95,7 @@ func Key(err error) string {
 		return "flavour"
 	case errors.Is(err, trino.ErrUser):
 		return "user"
-	case errors.Is(err, trino.ErrPassword), errors.Is(err, flightsql.ErrPassword):
+	case errors.Is(err, trino.ErrPassword), errors.Is(err, flightsql.ErrPassword), errors.Is(err, spark.ErrToken):
 		return "password"
 	default:
 		return "url"

@@ -28,7 +28,8 @@ func TestCheck(t *testing.T) {
 
 		{"flight sql, a password in the clear", engines.Config{Kind: "flightsql", URL: "grpc+tcp://lake:31337", User: "u", Password: "p"}, "over TLS only"},
 		{"flight sql, a header that is none", engines.Config{Kind: "flightsql", URL: "grpc://lake:31337?database-header=My+Header"}, "is no name of a header"},
-		{"flight sql, a parameter nobody knows", engines.Config{Kind: "flightsql", URL: "grpc://lake:31337?token=x"}, `parameter "token" is not known`},		{"spark", engines.Config{Kind: "spark", URL: "sc://spark:15002"}, ""},
+		{"flight sql, a parameter nobody knows", engines.Config{Kind: "flightsql", URL: "grpc://lake:31337?token=x"}, `parameter "token" is not known`},
+		{"spark", engines.Config{Kind: "spark", URL: "sc://spark:15002"}, ""},
 		{"spark, a token", engines.Config{Kind: "spark", URL: "sc://spark:15002?tls=true", User: "u", Password: "token", Database: "lake.web"}, ""},
 
 		{"spark, a token in the clear", engines.Config{Kind: "spark", URL: "sc://spark:15002", Password: "token"}, "over TLS only"},

@@ -27,9 +27,9 @@ type Config struct {
 // EngineConfig is one cluster.
 type EngineConfig struct {
 	Name     string        `yaml:"name" doc:"The cluster's name in decisions and signals."`
-	Kind     string        `yaml:"kind" doc:"The kind of engine: clickhouse, flightsql, mysql, postgres or trino."`
+	Kind     string        `yaml:"kind" doc:"The kind of engine: clickhouse, flightsql, mysql, postgres, spark or trino."`
 	Flavour  string        `yaml:"flavour" doc:"The server behind MySQL's protocol: mysql, mariadb, tidb, doris or starrocks. Empty means that the server is asked."`
-	URL      string        `yaml:"url" doc:"Where it is, one server: http(s)://host:8123 or clickhouse(s)://host:9000, postgres://host:5432?sslmode=verify-full, mysql://host:3306?tls=true, http(s)://host:8080 (trino), grpc(+tls)://host:31337 (flightsql). Of several hosts each is an engine of its own."`
+	URL      string        `yaml:"url" doc:"Where it is, one server: http(s)://host:8123 or clickhouse(s)://host:9000, postgres://host:5432?sslmode=verify-full, mysql://host:3306?tls=true, http(s)://host:8080 (trino), sc://host:15002?tls=true (spark), grpc(+tls)://host:31337 (flightsql). Of several hosts each is an engine of its own."`
 	User     string        `yaml:"user" doc:"User that queries run as."`
 	Password config.Secret `yaml:"password" doc:"The user's password."`
 	Database string        `yaml:"database" doc:"Database of queries that name no schema."`

@@ -59,9 +59,9 @@ type LoadConfig struct {
 // EngineConfig is one cluster.
 type EngineConfig struct {
 	Name     string        `yaml:"name" doc:"Name of the cluster in decisions and signals."`
-	Kind     string        `yaml:"kind" doc:"Kind of engine: clickhouse, flightsql, mysql, postgres or trino."`
+	Kind     string        `yaml:"kind" doc:"Kind of engine: clickhouse, flightsql, mysql, postgres, spark or trino."`
 	Flavour  string        `yaml:"flavour" doc:"The server behind MySQL's protocol: mysql, mariadb, tidb, doris or starrocks. Empty means that the server is asked."`
-	URL      string        `yaml:"url" doc:"Where it is, one server, as at the executor: http(s)://host:8123, clickhouse(s)://host:9000, postgres://host:5432?sslmode=verify-full, mysql://host:3306?tls=true, http(s)://host:8080 (trino), grpc(+tls)://host:31337 (flightsql)."`
+	URL      string        `yaml:"url" doc:"Where it is, one server, as at the executor: http(s)://host:8123, clickhouse(s)://host:9000, postgres://host:5432?sslmode=verify-full, mysql://host:3306?tls=true, http(s)://host:8080 (trino), sc://host:15002?tls=true (spark), grpc(+tls)://host:31337 (flightsql)."`
 	Addr     []string      `yaml:"addr" doc:"The older way to say url, of a ClickHouse server: host:port."`
 	Protocol string        `yaml:"protocol" doc:"With addr: http or native; empty means http."`
 	User     string        `yaml:"user" doc:"User name."`

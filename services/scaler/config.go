@@ -59,9 +59,9 @@ type PoolConfig struct {
 
 // EngineConfig is how the pool's engine is asked.
 type EngineConfig struct {
-	Kind     string        `yaml:"kind" doc:"The kind of engine: clickhouse, flightsql, mysql, postgres or trino."`
+	Kind     string        `yaml:"kind" doc:"The kind of engine: clickhouse, flightsql, mysql, postgres, spark or trino."`
 	Flavour  string        `yaml:"flavour" doc:"The server behind MySQL's protocol: mysql, mariadb, tidb, doris or starrocks. Empty means that the server is asked."`
-	URL      string        `yaml:"url" doc:"Where it is, one server: http(s)://host:8123 or clickhouse(s)://host:9000, postgres://host:5432?sslmode=verify-full, mysql://host:9030?tls=true, http(s)://host:8080 (trino), grpc(+tls)://host:31337 (flightsql)."`
+	URL      string        `yaml:"url" doc:"Where it is, one server: http(s)://host:8123 or clickhouse(s)://host:9000, postgres://host:5432?sslmode=verify-full, mysql://host:9030?tls=true, http(s)://host:8080 (trino), sc://host:15002?tls=true (spark), grpc(+tls)://host:31337 (flightsql)."`
 	User     string        `yaml:"user" doc:"User that checks run as."`
 	Password config.Secret `yaml:"password" doc:"The user's password."`
 	Database string        `yaml:"database" doc:"Database of the canary."`
