@@ -2,6 +2,7 @@ package flightsql
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -127,9 +128,14 @@ func (r *rows) Next() bool {
 	return true
 }
 
-// Values are the current row's values.
-func (r *rows) Values() ([]any, error) {
-	out := make([]any, len(r.cells))
+// Values are the current row's values. Bytes that are no Arrow show only when they are read.
+func (r *rows) Values() (out []any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			out, err = nil, r.engine.wrap(fmt.Errorf("%w: row %d: %v", errGarbage, r.count, p), &call{}, r.guard)
+		}
+	}()
+	out = make([]any, len(r.cells))
 	for i, cell := range r.cells {
 		out[i] = cell(r.at)
 	}

@@ -13,9 +13,11 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	"github.com/pointsman/pointsman/pkg/engine"
 	"github.com/pointsman/pointsman/pkg/engine/wire"
@@ -60,7 +62,10 @@ func (e *Engine) submit(ctx context.Context, q engine.Query, g *guard, headers m
 	if err != nil {
 		failed := e.wrap(err, &call{}, nil)
 		failed.Phase = engine.NotSent
-		if g.tooLate() {
+		switch {
+		case ctx.Err() != nil:
+			failed.Code, failed.Name, failed.Err = "", "", context.Cause(ctx)
+		case g.tooLate():
 			failed.Code, failed.Name, failed.Err = "", "", engine.ErrGuardExpired
 		}
 		return r, failed
@@ -98,11 +103,15 @@ func (r *rows) start(q engine.Query) error {
 	client := flightsql.Client{Client: flight.NewClientFromConn(r.conn, nil), Alloc: memory.DefaultAllocator}
 	of := shape.Of(q.SQL, lex.Auto)
 	if !q.ReadOnly && !slices.Contains(queries, of.Statement) {
-		if _, err := client.ExecuteUpdate(r.context(), commented(q)); err != nil {
+		_, err := client.ExecuteUpdate(r.context(), commented(q))
+		if err == nil {
+			r.finish()
+			return nil
+		}
+		if !r.call.answered.Load() || status.Code(err) != codes.Unimplemented {
 			return err
 		}
-		r.finish()
-		return nil
+		r.guard.next(false) // the server takes every statement as a query, and has not run this one
 	}
 	info, err := client.Execute(r.context(), commented(q))
 	if err != nil {

@@ -17,11 +17,16 @@ import (
 type cell func(row int) any
 
 // cellsOf reads the columns of a batch.
-func cellsOf(batch arrow.RecordBatch, want int) ([]cell, error) {
+func cellsOf(batch arrow.RecordBatch, want int) (out []cell, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			out, err = nil, fmt.Errorf("%w: %v", errGarbage, p)
+		}
+	}()
 	if int(batch.NumCols()) != want {
 		return nil, fmt.Errorf("%w: a batch of %d columns in a result of %d", errGarbage, batch.NumCols(), want)
 	}
-	out := make([]cell, want)
+	out = make([]cell, want)
 	for i, column := range batch.Columns() {
 		c, err := cellOf(column)
 		if err != nil {
