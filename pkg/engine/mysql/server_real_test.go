@@ -152,3 +152,19 @@ func TestSparesThatSayNothing(t *testing.T) {
 	read("second/1")
 	require.Less(t, time.Since(began), 20*time.Second, "a second for each that was ready")
 }
+
+// TestALateSessionTakesNoLock: making the session took longer than the guard of the claim. The attempt is submitted again under its
+// id, at once, and does not meet itself at the server.
+func TestALateSessionTakesNoLock(t *testing.T) {
+	g := enginetest.NewGate(t, real.Start(t).Addr)
+	e := open(t, mysql.Config{Name: "m", Addr: g.Addr, Flavour: mysql.MariaDB, Spares: -1})
+	g.Set(enginetest.Fault{DialDelay: 300 * time.Millisecond, Answer: -1})
+	for range 5 {
+		_, err := e.Submit(t.Context(), engine.Query{ID: "late/1", SQL: "SELECT 1", SubmitBefore: time.Now().Add(100 * time.Millisecond)})
+		require.ErrorIs(t, err, engine.ErrGuardExpired)
+		rows, err := e.Submit(t.Context(), engine.Query{ID: "late/1", SQL: "SELECT 1", SubmitBefore: time.Now().Add(time.Minute)})
+		require.NoError(t, err)
+		require.NoError(t, rows.Close())
+		time.Sleep(500 * time.Millisecond) // until that one's session has gone
+	}
+}

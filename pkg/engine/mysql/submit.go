@@ -30,7 +30,7 @@ func (e *Engine) Submit(ctx context.Context, q engine.Query) (engine.Rows, error
 	if err := e.refuse(q.SQL); err != nil {
 		return nil, err
 	}
-	s, err := e.ready(ctx, q)
+	s, err := e.ready(ctx, q, sub)
 	if err != nil {
 		return nil, e.wrap(err, sub)
 	}
@@ -56,11 +56,15 @@ func (e *Engine) Submit(ctx context.Context, q engine.Query) (engine.Rows, error
 
 // ready gives a session that is the attempt's. One that was kept ready may have gone away meanwhile, or its network: then another
 // is made. Nothing of the statement has left, so nobody has to wait for a server that says nothing.
-func (e *Engine) ready(ctx context.Context, q engine.Query) (*session, error) {
+func (e *Engine) ready(ctx context.Context, q engine.Query, sub *wire.Submission) (*session, error) {
 	for {
 		s, spare, err := e.spares.Take(ctx)
 		if err != nil {
 			return nil, err
+		}
+		if sub.TooLate() { // it will be submitted again, and must not meet the lock of a session that is just going away
+			s.close()
+			return nil, engine.ErrGuardExpired
 		}
 		bound, cancel := context.WithTimeout(ctx, e.cfg.DialTimeout)
 		err = s.prepare(bound, q)
