@@ -66,10 +66,10 @@ func Check(l Limits, a Account, ask Ask, now time.Time) *Refusal {
 			left.values(), ask.estimate(), "limitMs", strconv.FormatInt(l.MaxWall.Milliseconds(), 10))
 	}
 	n, known := ask.Bytes.Last()
-	if l.MaxBytes > 0 && (u.Bytes >= l.MaxBytes || known && u.Bytes+int64(n) > l.MaxBytes) {
+	if l.MaxBytes > 0 && (u.Bytes >= l.MaxBytes || known && u.Bytes+WholeBytes(n) > l.MaxBytes) {
 		asks := "what it asks for is not known"
 		if known {
-			asks = "this query would scan about " + humanBytes(int64(n))
+			asks = "this query would scan about " + humanBytes(WholeBytes(n))
 		}
 		rest := max(0, l.MaxBytes-u.Bytes)
 		return answer(BytesExhausted,
@@ -78,6 +78,15 @@ func Check(l Limits, a Account, ask Ask, now time.Time) *Refusal {
 			"left", humanBytes(rest), "limit", humanBytes(l.MaxBytes), "asks", asks)
 	}
 	return nil
+}
+
+// WholeBytes is an estimate as it is charged. A size beyond all measure stays one: as an int64 it would be a negative number, and a gift.
+func WholeBytes(n float64) int64 {
+	const most = 1 << 60
+	if !(n > 0) {
+		return 0
+	}
+	return int64(min(n, most))
 }
 
 // many is a number of things.

@@ -165,19 +165,24 @@ func (s *Sessions) OpenTasks() (tasks []Ended) {
 // one record that is refused would keep all others from being written.
 const balanceMost = 768 << 10
 
+// balancesAtOnce bounds how long who asks for an admission waits behind balances: after a quiet hour those of all sessions may be due.
+const balancesAtOnce = 200
+
 // Upkeep returns the records that keep the log a new owner has to read short and the accounts few: a balance of each session whose
-// records began before the given time, and an end for the sessions beyond a number, the most silent first.
+// records began before the given time, some hundred at once, and an end for the sessions beyond a number, the most silent first.
 func (s *Sessions) Upkeep(before time.Time, most int) ([]ledger.Record, error) {
 	list := s.sorted()
 	slices.SortStableFunc(list, func(a, b *account) int { return b.LastAt.Compare(a.LastAt) })
 	var out []ledger.Record
+	balances := 0
 	for i, a := range list {
 		var r ledger.Record
 		var err error
 		switch {
 		case i >= most:
 			r, err = record(KindClose, a.SessionKey, a.SessionKey)
-		case a.since.Before(before):
+		case a.since.Before(before) && balances < balancesAtOnce:
+			balances++
 			r, err = record(KindBalance, a.SessionKey, a.balance())
 		default:
 			continue

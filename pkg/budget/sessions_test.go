@@ -2,6 +2,7 @@ package budget_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/pointsman/pointsman/pkg/budget"
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/ledger"
+	"github.com/pointsman/pointsman/pkg/signal"
 )
 
 // book is a partition with one owner, whose records all come back.
@@ -321,4 +323,39 @@ func TestABalanceFitsItsTopic(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, recs, 1)
 	require.Equal(t, budget.KindClose, recs[0].Kind, "those that are too many still go")
+}
+
+// Balances of many sessions come in turns, and each has its own in the end.
+func TestBalancesComeInTurns(t *testing.T) {
+	b := newBook(t)
+	for i := range 450 {
+		b.admit(ask(fmt.Sprint("q", i), fmt.Sprint("s", i), 1))
+	}
+	before := b.now.Add(time.Second)
+	b.now = b.now.Add(time.Minute)
+	var turns []int
+	for {
+		recs, err := b.Upkeep(before, 1000)
+		require.NoError(t, err)
+		if len(recs) == 0 {
+			break
+		}
+		turns = append(turns, len(recs))
+		for _, r := range recs {
+			require.True(t, b.apply(r).Accepted)
+		}
+	}
+	require.Equal(t, []int{200, 200, 50}, turns)
+}
+
+// An estimate that no int64 holds is too much, and no gift.
+func TestAnEstimateBeyondAllMeasure(t *testing.T) {
+	for _, n := range []float64{1e19, math.MaxFloat64} {
+		of := budget.Ask{Bytes: signal.Of(n, signal.Bytes, "catalog", now)}
+		require.NotNil(t, budget.Check(budget.Limits{MaxBytes: 1000}, budget.Account{}, of, now), n)
+		require.NotNil(t, budget.CheckTenant(budget.TenantLimits{MaxBytes: 1000, Window: time.Hour}, 0, budget.TenantAccount{}, of, now), n)
+	}
+	require.Zero(t, budget.WholeBytes(-1))
+	require.Zero(t, budget.WholeBytes(math.NaN()))
+	require.EqualValues(t, 1<<53, budget.WholeBytes(1<<53))
 }

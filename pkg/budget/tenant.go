@@ -104,13 +104,13 @@ func CheckTenant(l TenantLimits, mostOfPrincipal int64, a TenantAccount, ask Ask
 		return r
 	}
 	n, known := ask.Bytes.Last()
-	if l.MaxBytes > 0 && (total.Bytes >= l.MaxBytes || known && total.Bytes+int64(n) > l.MaxBytes) {
+	if l.MaxBytes > 0 && (total.Bytes >= l.MaxBytes || known && total.Bytes+WholeBytes(n) > l.MaxBytes) {
 		free := max(0, l.MaxBytes-total.Bytes)
 		asks := "what this query would scan is not known"
 		if known {
-			asks = "this query would scan about " + humanBytes(int64(n))
+			asks = "this query would scan about " + humanBytes(WholeBytes(n))
 		}
-		need := max(1, int64(n))
+		need := max(1, WholeBytes(n))
 		at, fits := frees(a.Slices, total.Bytes+need-l.MaxBytes, func(s Slice) int64 { return s.Bytes })
 		suggestion := ask.smaller(free)
 		if fits && free == 0 {

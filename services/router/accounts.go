@@ -99,7 +99,7 @@ func bytesOf(estimates map[string]signal.Value) *int64 {
 	if !ok {
 		return nil
 	}
-	bytes := int64(n)
+	bytes := budget.WholeBytes(n)
 	return &bytes
 }
 

@@ -381,7 +381,7 @@ func asking(in *route.Input) budget.Query {
 		q.Group = budget.Digest(slices.Compact(names)...)
 	}
 	if n, ok := in.Estimates[route.ScanBytes].Last(); ok {
-		bytes := int64(n)
+		bytes := budget.WholeBytes(n)
 		q.Bytes = &bytes
 	}
 	return q
