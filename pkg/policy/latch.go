@@ -173,16 +173,6 @@ func (b *LatchBook) Observe(o signal.Observation) bool {
 	return watched
 }
 
-// ObserveAll folds a snapshot in, as one observation of each cluster.
-func (b *LatchBook) ObserveAll(s signal.Snapshot) {
-	for i := range b.folds {
-		f := &b.folds[i]
-		if n, at, ok := Watched(signal.Observation{Cluster: f.spec.Pool, Values: s[f.spec.Pool]}, f.spec.Fact); ok {
-			f.observe(at, n)
-		}
-	}
-}
-
 // Feed folds one number of a pool's fact in, as Watched has read it.
 func (b *LatchBook) Feed(pool string, fact PoolFact, at time.Time, n float64) {
 	for i := range b.folds {

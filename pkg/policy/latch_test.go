@@ -1,8 +1,6 @@
 package policy_test
 
 import (
-	"math"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -215,20 +213,4 @@ func TestLatchDependsOnTheRecentPastAlone(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestSnapshotsFoldLikeObservations: a replay has the snapshots of decisions instead of the observations.
-func TestSnapshotsFoldLikeObservations(t *testing.T) {
-	p := loadText(t, latchPolicy)
-	a, b := policy.NewLatchBook(p), policy.NewLatchBook(p)
-	snapshot := signal.Snapshot{}
-	r := rand.New(rand.NewPCG(1, 2))
-	for s := range 600 {
-		o := wait(float64(s), 3000*math.Abs(math.Sin(float64(s)/40))+100*r.Float64())
-		a.Observe(o)
-		snapshot.Merge(o)
-		b.ObserveAll(snapshot)
-		b.ObserveAll(snapshot) // two decisions on one snapshot
-		require.Equal(t, a.States(), b.States())
-	}
 }

@@ -16,14 +16,14 @@ func memoryFits(s *scene, c *candidate) *event.Filtered {
 		return nil
 	}
 	if need, ok := s.in.Estimates[MemoryBytes].Get(); ok && int64(need) > limit {
-		return removed(MemoryOverLimit, "bytes", integer(int64(need)), "limit", integer(limit))
+		return removed(MemoryOverLimit, "how", "the query is estimated to need", "bytes", integer(int64(need)), "limit", integer(limit))
 	}
 	// Its own successes here prove more than a peak elsewhere: an engine that may spill or has more threads uses more.
 	if c.rec.found && p.Successes > 0 && c.pool.SignalKey == "" {
 		return nil
 	}
 	if most, ok := s.peak(c); ok && most > limit {
-		return removed(MemoryOverLimit, "bytes", integer(most), "limit", integer(limit))
+		return removed(MemoryOverLimit, "how", "this fingerprint has used", "bytes", integer(most), "limit", integer(limit))
 	}
 	return nil
 }

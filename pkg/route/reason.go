@@ -118,7 +118,7 @@ var Templates = map[Code]string{
 	FeatureNotSupported:    "does not have the feature {feature}",
 	PoolReadOnly:           "takes no statement that writes ({statement})",
 	ScanOverLimit:          "would scan {bytes} bytes, its limit is {limit}",
-	MemoryOverLimit:        "this fingerprint has used {bytes} bytes of memory, its limit is {limit}",
+	MemoryOverLimit:        "{how} {bytes} bytes of memory, its limit is {limit}",
 	ReplicaNotCurrent:      "is a copy, and a strong read takes none",
 	ReplicaLags:            "is a copy that is {lagMs} ms behind, its limit is {limitMs} ms",
 	CommitNotApplied:       "is a copy that has not applied commit {commitTs} yet; it is {behindMs} ms short of it",

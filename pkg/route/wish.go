@@ -64,7 +64,7 @@ func (s *scene) unheard(w wish, best, chosen *candidate) string {
 		case ShorterCompletion:
 			return c.name() + " is expected to take longer, and nothing meets the SLA"
 		default:
-			return c.name() + " is not what else it asks for"
+			return "no place that can take it is all that it asks for"
 		}
 	}
 	return why
