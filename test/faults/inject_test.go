@@ -73,8 +73,11 @@ func (l *lane) inject(j job, kill together) record {
 	return r
 }
 
-// silent says that whoever waits for an answer may wait for ever.
-func (j job) silent() bool { return j.fault == hang || j.fault == garbage && !j.coin }
+// silent says that whoever waits for an answer may wait for ever: nothing comes, or less than was announced. In the middle of rows
+// any garbage may be read as the length of the next one.
+func (j job) silent() bool {
+	return j.fault == hang || j.fault == garbage && (!j.coin || j.moment == firstRow || j.moment == delivering)
+}
 
 func (j job) noise() []byte {
 	if j.coin {
@@ -222,6 +225,6 @@ func (l *lane) strike(r *record, p *proc, id string, d event.RouteDecision, depa
 		l.decide(cancelOf(r.id))
 		time.Sleep(80 * time.Millisecond)
 	case r.fault == deadline:
-		time.Sleep(time.Until(d.Deadline) + 20*time.Millisecond)
+		time.Sleep(time.Until(d.Deadline) + 150*time.Millisecond)
 	}
 }

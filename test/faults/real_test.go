@@ -128,7 +128,7 @@ func TestFaultMatrixTrino(t *testing.T) {
 	if *count > 0 {
 		n = max(100, *count/10)
 	}
-	const work = "TABLE(sequence(1, 800)) AS a(n) CROSS JOIN TABLE(sequence(1, 100000)) AS b(m)"
+	const work = "TABLE(sequence(1, 1500)) AS a(n) CROSS JOIN TABLE(sequence(1, 100000)) AS b(m)"
 	matrix(t, &target{
 		name: "Trino", kind: "trino", addr: s.Addr, whole: true,
 		url:    func(addr string) string { return "http://" + addr },
@@ -139,7 +139,7 @@ func TestFaultMatrixTrino(t *testing.T) {
 			"cpu":   {Settings: map[string]string{"query_max_cpu_time": "100ms"}},
 		},
 		quick: "SELECT bigint '9007199254740993' AS n, CAST(NULL AS varchar) AS s", quickAnswer: `[["9007199254740993",null]]`,
-		slow: "SELECT count(*) FROM " + work, slowAnswer: `[["80000000"]]`,
+		slow: "SELECT count(*) FROM " + work, slowAnswer: `[["150000000"]]`,
 		write:     "INSERT INTO written SELECT %d",
 		slowWrite: "INSERT INTO written SELECT %d + 0 * count(*) FROM " + work,
 		large:     "SELECT orderkey, comment, shipinstruct FROM tpch.tiny.lineitem", largeRows: 60_175, first: 1 << 18, more: 1 << 19,
