@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/lifecycle"
 	"github.com/pointsman/pointsman/pkg/query"
 )
 
@@ -42,6 +43,9 @@ type explainCmd struct {
 func (c *explainCmd) Run(ctx context.Context, s *streams) error {
 	if c.Task != "" {
 		return c.recorded(ctx, s)
+	}
+	if c.given() || c.Prefix+c.From+c.To != "" {
+		return &lifecycle.UsageError{Err: errors.New("--data, --brokers, --prefix, --from and --to say where and when a recorded --task was decided; without one the front door is asked")}
 	}
 	sql := c.SQL
 	if sql == "" || sql == "-" {

@@ -75,6 +75,14 @@ func TestPolicyDiffOfARecordThatIsNowhere(t *testing.T) {
 	}
 }
 
+func TestExplainOfARecordedTaskIsAskedByItsID(t *testing.T) {
+	for _, flag := range []string{"--data=" + t.TempDir(), "--brokers=127.0.0.1:1", "--from=1h"} {
+		code, _, stderr := run("explain", flag, "SELECT 1")
+		require.Equal(t, 2, code, flag)
+		require.Contains(t, stderr, "--task", flag)
+	}
+}
+
 func TestReplayAndPolicyDiffOnBadInput(t *testing.T) {
 	a, _ := policyFiles(t, "max_queries: 24", "max_queries: 12")
 	bad := filepath.Join(t.TempDir(), "bad.yaml")
