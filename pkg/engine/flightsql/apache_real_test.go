@@ -8,11 +8,10 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow/flight"
+	sql "github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql/example"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
-
-	sql "github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 
 	"github.com/pointsman/pointsman/pkg/engine"
 	"github.com/pointsman/pointsman/pkg/engine/flightsql"

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -104,13 +105,11 @@ func (e engine) post(ctx context.Context, sql string, params url.Values) (*http.
 // run starts a statement and gives its rows as a stream of Arrow.
 func (e engine) run(ctx context.Context, q query) (*body, error) {
 	params := url.Values{}
-	for name, values := range q.params {
-		params[name] = values
-	}
+	maps.Copy(params, q.params)
 	params.Set("query_id", q.id)
 	params.Set("default_format", "ArrowStream")
 	params.Set("output_format_arrow_compression_method", "none") // else a large result of a test is a small one
-	answer, err := e.post(ctx, q.sql, params)
+	answer, err := e.post(ctx, q.sql, params)                    //nolint:bodyclose // whoever reads the body closes it
 	if err != nil {
 		return nil, err
 	}
