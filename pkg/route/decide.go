@@ -3,6 +3,7 @@ package route
 import (
 	"cmp"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -136,8 +137,8 @@ func (s *scene) candidates() []event.Candidate {
 	return out
 }
 
-// fallbacks are the other candidates, best first. A pool that another rule's choice keeps out may still catch a read that fails;
-// what a real filter removed may not.
+// fallbacks are the other candidates, best first. A pool that only the rule's choice keeps out may still catch a read that fails, those
+// first that could begin soonest, since nothing has ranked them; what a real filter removed may not.
 func (s *scene) fallbacks(rule policy.Rule, ranked []*candidate, chosen *candidate) []event.Target {
 	out := make([]event.Target, 0, len(s.cands))
 	for _, c := range ranked {
@@ -145,15 +146,28 @@ func (s *scene) fallbacks(rule policy.Rule, ranked []*candidate, chosen *candida
 			out = append(out, c.Target)
 		}
 	}
-	for i := range s.cands {
-		if c := &s.cands[i]; c.Filtered != nil && c.Filtered.Code == string(NotTheRulesPool) && rule.Allows(c.Cluster) {
-			out = append(out, c.Target)
-		}
+	others := s.passed(func(c *candidate) bool {
+		return c.Filtered != nil && c.Filtered.Code == string(NotTheRulesPool) && rule.Allows(c.Cluster)
+	})
+	slices.SortStableFunc(others, func(a, b *candidate) int {
+		return cmp.Or(cmp.Compare(a.begins(s), b.begins(s)), cmp.Compare(a.pool.CostPerSecond, b.pool.CostPerSecond))
+	})
+	for _, c := range others {
+		out = append(out, c.Target)
 	}
 	if len(out) == 0 {
 		return nil
 	}
 	return out
+}
+
+// begins is in how many milliseconds the candidate could begin, about.
+func (c *candidate) begins(s *scene) float64 {
+	wait := c.parts.queue.Or(unseenWaitMs)
+	if c.asleep {
+		wait += s.wakeMs(c)
+	}
+	return wait
 }
 
 func stamped(in *Input) *query.Task {

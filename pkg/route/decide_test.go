@@ -222,6 +222,32 @@ func TestAQueueThatNobodySeesIsNotAnEmptyOne(t *testing.T) {
 	require.Equal(t, "interactive", d.Cluster, "a free slot is known to be free: %s", route.Explain(d))
 }
 
+// TestFallbacksOfARule are those that could begin soonest, and among equals the cheapest, whatever their order in the policy.
+func TestFallbacksOfARule(t *testing.T) {
+	d := route.Decide(input(t, func(in *route.Input) {
+		in.Policy = load(t, `
+engines:
+  asleep: {kind: trino, sleeps_at_zero: true}
+  unseen: {kind: trino}
+  busy: {kind: trino}
+  dear: {kind: trino, cost_per_second: 5}
+  cheap: {kind: trino}
+  named: {kind: trino}
+rules: [{name: default, route: named}]
+`)
+		in.Signals = signal.Snapshot{}
+		for name, wait := range map[string]float64{"named": 0, "cheap": 0, "dear": 0, "busy": 900} {
+			observe(in, name, map[signal.Name]float64{signal.Ready: 1, signal.Healthy: 1, signal.EstWaitMs: wait})
+		}
+		observe(in, "asleep", map[signal.Name]float64{signal.Ready: 0, signal.EstWaitMs: 0})
+	}))
+	var got []string
+	for _, f := range d.Fallbacks {
+		got = append(got, f.Cluster)
+	}
+	require.Equal(t, []string{"cheap", "dear", "busy", "unseen", "asleep"}, got, route.Explain(d))
+}
+
 func TestFallbacksAreForReadsOnly(t *testing.T) {
 	d := route.Decide(input(t))
 	require.Equal(t, []event.Target{{Engine: "clickhouse", Cluster: "batch", Queue: "default", Resource: "default"}}, d.Fallbacks)
