@@ -141,7 +141,7 @@ func TestFaults(t *testing.T) {
 		{"contradicting known", rules("{name: r, when: {limit_known: false, limit_gt: 5}, route: a}"), "3:6: rules[0]: never matches: its tests contradict each other"},
 
 		// Thresholds.
-		{"no such threshold", own("t: {value: 5, min: 1, max: 9}", "join_tables_gt: $u, limit_gt: $t"), `4:38: rules[0].when.join_tables_gt: no such threshold as "u"; known are heavy_bytes, heavy_join_tables, history_min_runs, memory_kill_forgiven_after, sla_target, t`},
+		{"no such threshold", own("t: {value: 5, min: 1, max: 9}", "join_tables_gt: $u, limit_gt: $t"), `4:38: rules[0].when.join_tables_gt: no such threshold as "u"; known are heavy_bytes, heavy_join_tables, history_min_runs, memory_kill_forgiven_after, sla_target, t, unseen_queue_ms`},
 		{"out of range", own("t: {value: 50 GB, min: 1 GB, max: 20 GB}", "estimated_bytes_gt: $t"), "2:18: thresholds.t: 50 GB is outside the range 1 GB to 20 GB"},
 		{"range upside down", own("t: {value: 5, min: 9, max: 1}", "limit_gt: $t"), "2:18: thresholds.t: its min 9 is above its max 1"},
 		{"without a range", own("t: {value: 5, min: 1}", "limit_gt: $t"), "2:14: thresholds.t: `max` is missing: a threshold of your own has a value, a min and a max"},
@@ -166,7 +166,7 @@ func TestFaults(t *testing.T) {
 		{"nothing of its own", engines + "rules:\n" + fallback + "tenants: {t: {}}\n", "4:11: tenants.t: the tenant has nothing of its own"},
 		{
 			"a new threshold", engines + "rules:\n" + fallback + "tenants: {t: {thresholds: {mine: 5}}}\n",
-			"4:28: tenants.t.thresholds.mine: unknown threshold; known are heavy_bytes, heavy_join_tables, history_min_runs, memory_kill_forgiven_after, sla_target; a tenant can only override what `thresholds` declares",
+			"4:28: tenants.t.thresholds.mine: unknown threshold; known are heavy_bytes, heavy_join_tables, history_min_runs, memory_kill_forgiven_after, sla_target, unseen_queue_ms; a tenant can only override what `thresholds` declares",
 		},
 		{"out of its range", own("t: {value: 5, min: 1, max: 9}", "limit_gt: $t") + "tenants: {x: {thresholds: {t: 10}}}\n", "6:31: tenants.x.thresholds.t: 10 is outside the range 1 to 9"},
 		{

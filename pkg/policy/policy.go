@@ -66,6 +66,8 @@ type Thresholds struct {
 	HistoryMinRuns int64
 	// MemoryKillForgivenAfter is how many later successes outweigh a memory kill.
 	MemoryKillForgivenAfter int64
+	// UnseenQueueMs is what a queue that nobody sees is taken to cost, give or take a lot.
+	UnseenQueueMs int64
 	// Named are the policy's own thresholds, which only its rules and latches use.
 	Named map[string]Threshold
 }
@@ -75,7 +77,7 @@ func defaults() Policy {
 	return Policy{
 		Defaults: Defaults{SLA: 30 * time.Second, Timeout: 10 * time.Minute, SignalMaxAge: 10 * time.Second, NoCandidate: RejectTask},
 		Thresholds: Thresholds{
-			HeavyBytes: 500 * gigabyte, HeavyJoinTables: 4, SLATarget: 0.9, HistoryMinRuns: 3, MemoryKillForgivenAfter: 3,
+			HeavyBytes: 500 * gigabyte, HeavyJoinTables: 4, SLATarget: 0.9, HistoryMinRuns: 3, MemoryKillForgivenAfter: 3, UnseenQueueMs: 5000,
 		},
 	}
 }

@@ -16,4 +16,5 @@ var thresholdOptions = []option[Thresholds]{
 	numberOption("sla_target", "The probability of an SLA hit that is good enough.", 0.01, 0.999, func(t *Thresholds) *float64 { return &t.SLATarget }).withDefault("0.9"),
 	countOption("history_min_runs", "The sample size from which a fingerprint's own history leads.", 1, 1e6, func(t *Thresholds) *int64 { return &t.HistoryMinRuns }).withDefault("3"),
 	countOption("memory_kill_forgiven_after", "How many later successes outweigh a memory kill.", 1, 1e6, func(t *Thresholds) *int64 { return &t.MemoryKillForgivenAfter }).withDefault("3"),
+	countOption("unseen_queue_ms", "The milliseconds that a queue which nobody sees is taken to cost, give or take a lot.", 1, 1e9, func(t *Thresholds) *int64 { return &t.UnseenQueueMs }).withDefault("5000"),
 }

@@ -32,8 +32,8 @@ const (
 	waitSigma = 0.45
 	// wakeSigma is the same of the time it takes to wake a pool.
 	wakeSigma = 0.3
-	// unseenWaitMs is what a queue that nobody sees is taken to cost, give or take a lot.
-	unseenWaitMs, unseenSigma = 5000, 1.5
+	// unseenSigma is that of a queue that nobody sees.
+	unseenSigma = 1.5
 )
 
 // poolWait is the predicted wait of a Task that goes to the pool now, as rules may test it: that of the shortest of its queues.
@@ -116,7 +116,7 @@ func (s *scene) complete(c *candidate) {
 	p.time.Wait = estimate.Around(p.wait, waitSigma)
 	if !p.waitKnown {
 		last, _ := s.signal(c, estWaitMs).Last()
-		p.time.Wait = estimate.Around(math.Max(last, unseenWaitMs), unseenSigma)
+		p.time.Wait = estimate.Around(math.Max(last, s.unseenWait()), unseenSigma)
 		p.wait = p.time.Wait.Mean()
 	}
 	p.time.Acquire = estimate.Constant(float64(c.pool.Acquire.Milliseconds()))
@@ -163,6 +163,9 @@ func (s *scene) complete(c *candidate) {
 	}
 	c.Estimate = &c.estimate
 }
+
+// unseenWait is what a queue that nobody sees is taken to cost.
+func (s *scene) unseenWait() float64 { return float64(s.in.Policy.Thresholds.UnseenQueueMs) }
 
 // queueBehind guesses the wait behind queries that this router has just sent there from what this one would take itself: they tend to
 // come in swarms of the same kind.

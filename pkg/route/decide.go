@@ -163,7 +163,7 @@ func (s *scene) fallbacks(rule policy.Rule, ranked []*candidate, chosen *candida
 
 // begins is in how many milliseconds the candidate could begin, about.
 func (c *candidate) begins(s *scene) float64 {
-	wait := c.parts.queue.Or(unseenWaitMs)
+	wait := c.parts.queue.Or(s.unseenWait())
 	if c.asleep {
 		wait += s.wakeMs(c)
 	}

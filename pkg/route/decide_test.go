@@ -218,6 +218,14 @@ func TestAQueueThatNobodySeesIsNotAnEmptyOne(t *testing.T) {
 	require.True(t, known)
 	require.InDelta(t, 50_000, wait, 1)
 
+	taken := func(ms string) float64 {
+		d := route.Decide(input(t, without("interactive", signal.EstWaitMs, signal.Queued), func(in *route.Input) {
+			in.Policy = load(t, twoPools+"thresholds: {unseen_queue_ms: "+ms+"}\n")
+		}))
+		return hit(&d.Candidates[0])
+	}
+	require.Greater(t, taken("100"), taken("5000"), "the policy says what it is taken to cost")
+
 	d = route.Decide(input(t, without("interactive", signal.EstWaitMs)))
 	require.Equal(t, "interactive", d.Cluster, "a free slot is known to be free: %s", route.Explain(d))
 }
