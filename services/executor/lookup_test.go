@@ -39,18 +39,22 @@ func TestACancelOfALostSubmissionStopsWhatComesLate(t *testing.T) {
 }
 
 // TestAnAnswerThatNeverComes: the network drops what it carries and tells nobody. The engine was seen at work and has nothing more of
-// it, so the attempt does not wait for its Task's deadline: a read is made again, a write is told to be of unknown fate.
+// it, or never saw more than a glimpse of it, so the attempt does not wait for its Task's deadline: a read is made again, a write is told to be of unknown fate.
 func TestAnAnswerThatNeverComes(t *testing.T) {
 	b := newBench(t, 1)
 	b.servers[interactive].on("SELECT", behaviour{rows: 1, slow: 300 * time.Millisecond, mute: true})
 	b.servers[interactive].on("INSERT", behaviour{slow: 300 * time.Millisecond, mute: true})
+	b.servers[interactive].on("QUICK", behaviour{rows: 1, mute: true})
 	b.start()
-	b.decide(b.route("r1", "SELECT"), b.route("w1", "INSERT", write))
+	b.decide(b.route("r1", "SELECT"), b.route("w1", "INSERT", write), b.route("q1", "QUICK"))
 	began := time.Now()
 	o := b.outcome("r1")
 	require.Equal(t, event.Succeeded, o.Status, "%+v", o.Failure)
 	require.Equal(t, 2, o.Attempts)
 	require.Equal(t, string(failure.SubmitUnknown), b.change("r1/1", "lost").Failure.Class)
+	o = b.outcome("q1")
+	require.Equal(t, event.Succeeded, o.Status, "%+v", o.Failure)
+	require.Equal(t, 2, o.Attempts)
 	o = b.outcome("w1")
 	require.Equal(t, event.Failed, o.Status)
 	require.Equal(t, string(failure.SubmitUnknown), o.Failure.Class)

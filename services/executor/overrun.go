@@ -151,17 +151,17 @@ func (y *try) progress(ctx context.Context, w *watcher, s seen) attempt.Event {
 	return attempt.EstimateOverran
 }
 
-// vanished says that the engine was seen at work on it, has had no trace of it for a while, and has not answered all that time: a
-// network that drops what it carries tells nobody, and the answer would be waited for until the Task's deadline.
+// vanished says that the engine has had no trace of it for a while, has not answered all that time, and that nothing of it can be on
+// its way any more: a network that drops what it carries tells nobody, and the answer would be waited for until the Task's deadline.
 func (y *try) vanished(ctx context.Context, s seen) bool {
-	if y.state != attempt.Running || s.err != nil || s.run.State != engine.RunUnknown {
+	if y.state == attempt.Delivering || s.err != nil || s.run.State != engine.RunUnknown {
 		y.missing = time.Time{}
 		return false
 	}
 	if y.missing.IsZero() {
 		y.missing = time.Now()
 	}
-	if time.Since(y.missing) < y.p.app.cfg.Attempts.LookUpTimeout {
+	if now := time.Now(); now.Sub(y.missing) < y.p.app.cfg.Attempts.LookUpTimeout || now.Before(y.settles(now)) {
 		return false
 	}
 	y.log.WarnContext(ctx, "the engine has nothing more of an attempt that it has not answered; its connection is taken for lost")

@@ -53,7 +53,7 @@ func (y *try) submit(ctx context.Context) {
 	s := &submission{stop: stop, answered: make(chan answer, 1), stored: make(chan stored, 1), ended: make(chan struct{})}
 	y.running = s
 	q := y.query()
-	y.times.started = time.Now()
+	y.times.started, y.missing = time.Now(), time.Time{}
 	y.p.app.leftovers.Go(func() {
 		rows, err := y.cluster.engine.Submit(run, q)
 		if err != nil {
