@@ -82,8 +82,8 @@ func Main(args []string, in io.Reader, out, stderr io.Writer) int {
 // isSignal reports whether a command ended because the person asked it to.
 func isSignal(err error) bool {
 	var sig *lifecycle.SignalError
-	if errors.Is(err, demo.ErrStopped) {
-		return false // asked to, but the demo has not shown what it was to show
+	if errors.Is(err, demo.ErrStopped) || errors.Is(err, errUnfinished) {
+		return false // asked to, but what it was to show or to find out it has not
 	}
 	return errors.As(err, &sig) || errors.Is(err, context.Canceled)
 }

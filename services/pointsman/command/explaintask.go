@@ -26,6 +26,7 @@ type recordedTask struct {
 
 // recorded explains the decisions of a Task from the record, as they were made.
 func (c *explainCmd) recorded(ctx context.Context, s *streams) (err error) {
+	defer func() { err = unfinished(ctx, err) }()
 	if c.SQL != "" {
 		return &lifecycle.UsageError{Err: errors.New("a query or --task, not both")}
 	}

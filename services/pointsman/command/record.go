@@ -36,6 +36,16 @@ type recordFlags struct {
 // given says that recorded decisions are asked for.
 func (f placeFlags) given() bool { return f.Data != "" || len(f.Brokers) > 0 }
 
+// errUnfinished is wrapped when reading the record was interrupted: who waits for a verdict must not take that for a good one.
+var errUnfinished = errors.New("interrupted before all was read")
+
+func unfinished(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", errUnfinished, err)
+	}
+	return err
+}
+
 // chosen says that some recorded decisions are meant and others are not.
 func (f recordFlags) chosen() bool {
 	return f.Prefix+f.From+f.To != "" || len(f.Tenant)+len(f.Fingerprint) > 0

@@ -30,7 +30,7 @@ type replayCmd struct {
 func (replayCmd) Help() string {
 	return `Makes recorded decisions again and says what differs: by place, rule, tenant and fingerprint.
 
-Exit codes: 0 within --max-changed; 1 it could not be done, or there was nothing to compare; 2 wrong flags or a policy with faults;
+Exit codes: 0 within --max-changed; 1 it could not be done, was interrupted, or there was nothing to compare; 2 wrong flags or a policy with faults;
 4 more decisions lead elsewhere than --max-changed allows, or, without --policy, some do not come out the same.`
 }
 
@@ -71,6 +71,7 @@ const mostUnreadable = 5
 
 // replay reads the record and decides again.
 func (f recordFlags) replay(ctx context.Context, s *streams, opts *replay.Options) (rep replay.Report, err error) {
+	defer func() { err = unfinished(ctx, err) }()
 	if opts.From, opts.To, err = f.span(time.Now()); err != nil {
 		return rep, err
 	}
