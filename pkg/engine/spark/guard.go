@@ -63,10 +63,11 @@ type guarded struct {
 func (c *guarded) Write(p []byte) (int, error) {
 	c.guard.mu.Lock()
 	defer c.guard.mu.Unlock()
-	if !c.frames.completes(p) || c.guard.sent {
+	completes := c.frames.completes(p)
+	switch {
+	case c.guard.sent, !completes && !c.guard.barred:
 		return c.Conn.Write(p)
-	}
-	if c.guard.barred || c.guard.expired() {
+	case c.guard.barred || c.guard.expired():
 		c.guard.barred = true
 		return 0, engine.ErrGuardExpired
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"testing"
 	"time"
 
@@ -93,26 +92,24 @@ const (
 
 // TestServer runs everything on one server, since starting one takes longer than most of it.
 func TestServer(t *testing.T) {
-	server := start(t)
+	server := real.Start(t)
 	// The first statement compiles much of Spark.
 	warm := open(t, spark.Config{Name: "warm", Addr: server.Addr})
 	require.NoError(t, warm.Canary(t.Context()))
 	t.Run("Suite", func(t *testing.T) { suite(t, server) })
-}
-
-// start starts a server; POINTSMAN_SPARK_SERVER names one that runs already, for those who write these tests.
-func start(t *testing.T) *real.Server {
-	if addr := os.Getenv("POINTSMAN_SPARK_SERVER"); addr != "" {
-		return &real.Server{Addr: addr}
-	}
-	return real.Start(t)
+	t.Run("Errors", func(t *testing.T) { nativeErrors(t, server) })
+	t.Run("Schemas", func(t *testing.T) { schemas(t, server) })
+	t.Run("Streams", func(t *testing.T) { streams(t, server) })
+	t.Run("Stopped", func(t *testing.T) { stopped(t, server) })
+	t.Run("TakenOver", func(t *testing.T) { takenOver(t, server) })
+	t.Run("Restart", func(t *testing.T) { restart(t, server) })
 }
 
 func suite(t *testing.T, server *real.Server) {
 	sql, columns, values := typesFixture()
 	enginetest.Exercise(t, enginetest.Fixture{
 		Record: "spark", Engine: "Spark Connect", Proof: "real server, version 4.1.0",
-		Kind: spark.Kind,
+		Kind: spark.Kind, OwnNetwork: func(t *testing.T) { network(t, server) },
 		Open: func(t *testing.T) engine.Engine { return open(t, spark.Config{Name: "c", Addr: server.Addr}) },
 		Dead: func(t *testing.T) engine.Engine {
 			return open(t, spark.Config{Name: "dead", Addr: closedPort(t), DialTimeout: time.Second})
