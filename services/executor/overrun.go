@@ -153,8 +153,9 @@ func (y *try) progress(ctx context.Context, w *watcher, s seen) attempt.Event {
 
 // vanished says that the engine has had no trace of it for a while, has not answered all that time, and that nothing of it can be on
 // its way any more: a network that drops what it carries tells nobody, and the answer would be waited for until the Task's deadline.
+// Of a write the answer is waited for: it may still come, and nothing else tells how it ended.
 func (y *try) vanished(ctx context.Context, s seen) bool {
-	if y.state == attempt.Delivering || s.err != nil || s.run.State != engine.RunUnknown {
+	if !y.t.current.ReadOnly || y.state == attempt.Delivering || s.err != nil || s.run.State != engine.RunUnknown {
 		y.missing = time.Time{}
 		return false
 	}
@@ -167,9 +168,7 @@ func (y *try) vanished(ctx context.Context, s seen) bool {
 	y.log.WarnContext(ctx, "the engine has nothing more of an attempt that it has not answered; its connection is taken for lost")
 	f := failure.Of(failure.SubmitUnknown, "the engine has nothing of it any more, and its answer never came")
 	y.failure, y.reach = &f, failure.SentUnknown
-	if y.t.current.ReadOnly {
-		y.running.stop(errStopped) // nobody waits for it any more; a write is left alone
-	}
+	y.running.stop(errStopped) // nobody waits for it any more
 	return true
 }
 

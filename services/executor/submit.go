@@ -88,7 +88,7 @@ func (y *try) query() engine.Query {
 func (y *try) follow(ctx context.Context) attempt.Event {
 	var w *watcher
 	if y.state == attempt.Running {
-		if w = y.watchProgress(); w.timer == nil { // no bounds, but whether it is there at all
+		if w = y.watchProgress(); w.timer == nil && y.t.current.ReadOnly { // no bounds, but whether it is there at all
 			lookUp := y.p.app.cfg.Attempts.LookUpTimeout
 			w = y.watch(lookUp/2, lookUp)
 		}

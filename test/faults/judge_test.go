@@ -81,7 +81,12 @@ func (r record) ideal(sessions bool) expected {
 	case r.fault == slow:
 		return expected{ends: []string{succeeded}, clean: true}
 	case r.moment.before() && r.silent() && !sessions: // it may go into a connection that was open before, and nobody says that it hangs
+		if r.write {
+			return ends(succeeded, expired, unknown)
+		}
 		return ends(succeeded, expired)
+	case r.fault == engineKill && r.moment == queued && r.write: // the slot comes free as the engine dies, and the statement may leave just then
+		return ends(succeeded, unknown)
 	case r.moment.before() && !sessions && (r.fault == garbage || r.fault == reset || r.fault == closed):
 		// Without a handshake the statement leaves with the first bytes, also into what is reset or answers nonsense.
 		return expected{ends: []string{succeeded, unknown}, first: []string{"", "cluster_down", "submit_unknown"}}

@@ -68,7 +68,7 @@ func (l *lane) start() *proc {
 	a.GuardLeave, a.GuardSettle = guardLeave, 200*time.Millisecond
 	a.BackoffFirst, a.BackoffMax = 10*time.Millisecond, 200*time.Millisecond
 	a.MaxAttempts, a.MaxRetries, a.RetryReserve = 20, 2, 1000
-	a.LookUpTimeout, a.StopTimeout, a.Grace = 2*time.Second, 2*time.Second, 50*time.Millisecond
+	a.LookUpTimeout, a.StopTimeout, a.Grace = 4*time.Second, 2*time.Second, 50*time.Millisecond
 	a.SeenAfter = 100 * time.Millisecond
 	cfg.Results.Folder = l.results
 	for name, g := range map[string]*gate{mainCluster: p.main, spareCluster: p.spare} {
