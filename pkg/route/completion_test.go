@@ -172,10 +172,14 @@ func TestAWishThatIsNotFollowedIsAnswered(t *testing.T) {
 		"removed":           {[]func(*route.Input){asks("interactive"), set("interactive", map[signal.Name]float64{signal.Ready: 0})}, "but interactive: is not ready"},
 		"too slow":          {[]func(*route.Input){asks("batch"), set("batch", map[signal.Name]float64{signal.EstWaitMs: 90_000})}, "but batch meets the SLA less well"},
 		"no such resources": {[]func(*route.Input){resources("huge")}, "the request asks for huge, but the policy has no such resources"},
-		"two wishes that no place has together": {[]func(*route.Input){asks("interactive"), resources("large"), large},
-			"the request asks for large, but no place that can take it is all that it asks for"},
-		"nothing meets the SLA": {[]func(*route.Input){asks("batch"), func(in *route.Input) { in.Task.SLASeconds = new(0.021) },
-			set("batch", map[signal.Name]float64{signal.EstWaitMs: 90_000})}, "but batch is expected to take longer, and nothing meets the SLA"},
+		"two wishes that no place has together": {
+			[]func(*route.Input){asks("interactive"), resources("large"), large},
+			"the request asks for large, but no place that can take it is all that it asks for",
+		},
+		"nothing meets the SLA": {[]func(*route.Input){
+			asks("batch"), func(in *route.Input) { in.Task.SLASeconds = new(0.021) },
+			set("batch", map[signal.Name]float64{signal.EstWaitMs: 90_000}),
+		}, "but batch is expected to take longer, and nothing meets the SLA"},
 		"by lot": {[]func(*route.Input){exploring(t, "share: 0.5"), asks("a"), func(in *route.Input) {
 			for in.Seed = 0; route.Decide(*in).Exploration == nil; {
 				in.Seed++
