@@ -225,6 +225,6 @@ func (l *lane) strike(r *record, p *proc, id string, d event.RouteDecision, depa
 		l.decide(cancelOf(r.id))
 		time.Sleep(80 * time.Millisecond)
 	case r.fault == deadline:
-		time.Sleep(time.Until(d.Deadline) + 150*time.Millisecond)
+		time.Sleep(time.Until(d.Deadline) + 400*time.Millisecond)
 	}
 }
