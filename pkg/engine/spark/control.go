@@ -120,7 +120,7 @@ func (e *Engine) Find(ctx context.Context, id string) (engine.Run, error) {
 // was. Attaching in the moment in which the server is about to start an operation would end that: it is taken for one without a thread.
 func (e *Engine) probe(ctx context.Context, n names) (bool, error) {
 	answer, err := e.client().ReleaseExecute(ctx, &connect.ReleaseExecuteRequest{
-		SessionId: n.session, UserContext: e.user(), OperationId: n.operation, ClientType: ptr(clientType),
+		SessionId: n.session, UserContext: e.user(), OperationId: n.operation, ClientType: new(clientType),
 		Release: &connect.ReleaseExecuteRequest_ReleaseUntil_{ReleaseUntil: &connect.ReleaseExecuteRequest_ReleaseUntil{ResponseId: uuid.Nil.String()}},
 	})
 	if err == nil {

@@ -100,7 +100,7 @@ func (e *Engine) detailed(ctx context.Context, session string, f fault) fault {
 	ctx, cancel := e.asked(ctx, detailsWithin)
 	defer cancel()
 	answer, err := e.client().ErrorDetails(ctx, &connect.FetchErrorDetailsRequest{
-		SessionId: session, UserContext: e.user(), ErrorId: f.id, ClientType: ptr(clientType),
+		SessionId: session, UserContext: e.user(), ErrorId: f.id, ClientType: new(clientType),
 	})
 	if err != nil || answer.RootErrorIdx == nil {
 		return f

@@ -50,11 +50,11 @@ var (
 // unplanned is why a statement can't be planned, which the server tells in the place of each part of the plan.
 func unplanned(text string) *engine.Error {
 	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n== ")
-	m := classInFront.FindStringSubmatch(text)
-	if m == nil {
+	at := classInFront.FindStringSubmatchIndex(text)
+	if at == nil {
 		return &engine.Error{Engine: Kind, Phase: engine.Answered, Err: errors.New(text)}
 	}
-	f := fault{class: m[2], message: text[strings.Index(text, m[1]):]}
+	f := fault{class: text[at[4]:at[5]], message: text[at[2]:]}
 	if m := stateBehind.FindStringSubmatch(text); m != nil {
 		f.state = m[1]
 	}

@@ -58,7 +58,7 @@ func (e *Engine) version(ctx context.Context) error {
 	session := e.health
 	e.mu.Unlock()
 	_, err := e.client().Analyze(ctx, &connect.AnalyzePlanRequest{
-		SessionId: session, UserContext: e.user(), ClientType: ptr(clientType),
+		SessionId: session, UserContext: e.user(), ClientType: new(clientType),
 		Analyze: &connect.AnalyzePlanRequest_SparkVersion_{SparkVersion: &connect.AnalyzePlanRequest_SparkVersion{}},
 	})
 	return err

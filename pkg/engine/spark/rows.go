@@ -92,9 +92,9 @@ func (r *rows) again() {
 }
 
 func (e *Engine) reattach(n names, last string) *connect.ReattachExecuteRequest {
-	request := &connect.ReattachExecuteRequest{SessionId: n.session, UserContext: e.user(), OperationId: n.operation, ClientType: ptr(clientType)}
+	request := &connect.ReattachExecuteRequest{SessionId: n.session, UserContext: e.user(), OperationId: n.operation, ClientType: new(clientType)}
 	if last != "" {
-		request.LastResponseId = ptr(last)
+		request.LastResponseId = new(last)
 	}
 	return request
 }

@@ -173,5 +173,3 @@ func (e *Engine) authorized(ctx context.Context) context.Context {
 func (e *Engine) user() *connect.UserContext {
 	return &connect.UserContext{UserId: e.cfg.User, UserName: e.cfg.User}
 }
-
-func ptr[T any](v T) *T { return &v }

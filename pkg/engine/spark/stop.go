@@ -117,7 +117,7 @@ func (r *rows) finish() {
 // release ends a session. What was stopped runs no more; unless it may be made again, nothing is ever started in it.
 func (e *Engine) release(ctx context.Context, session string, again bool) error {
 	_, err := e.client().ReleaseSession(ctx, &connect.ReleaseSessionRequest{
-		SessionId: session, UserContext: e.user(), ClientType: ptr(clientType), AllowReconnect: again,
+		SessionId: session, UserContext: e.user(), ClientType: new(clientType), AllowReconnect: again,
 	})
 	return err
 }
@@ -135,7 +135,7 @@ func (e *Engine) stop(ctx context.Context, n names, last string, ours bool) erro
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	answer, err := e.client().Interrupt(ctx, &connect.InterruptRequest{
-		SessionId: n.session, UserContext: e.user(), ClientType: ptr(clientType),
+		SessionId: n.session, UserContext: e.user(), ClientType: new(clientType),
 		InterruptType: connect.InterruptRequest_INTERRUPT_TYPE_OPERATION_ID,
 		Interrupt:     &connect.InterruptRequest_OperationId{OperationId: n.operation},
 	})

@@ -90,15 +90,15 @@ func (r *rows) prepare(q engine.Query) *engine.Error {
 func (e *Engine) configure(ctx context.Context, session string, settings map[string]string) (string, error) {
 	set := &connect.ConfigRequest_Set{}
 	if _, own := settings[zoneSetting]; !own {
-		set.Pairs = append(set.Pairs, &connect.KeyValue{Key: zoneSetting, Value: ptr("UTC")}) // else it is the server's own
+		set.Pairs = append(set.Pairs, &connect.KeyValue{Key: zoneSetting, Value: new("UTC")}) // else it is the server's own
 	}
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
-		set.Pairs = append(set.Pairs, &connect.KeyValue{Key: name, Value: ptr(settings[name])})
+		set.Pairs = append(set.Pairs, &connect.KeyValue{Key: name, Value: new(settings[name])})
 	}
 	ctx, cancel := e.asked(ctx, answerWithin)
 	defer cancel()
 	answer, err := e.client().Config(ctx, &connect.ConfigRequest{
-		SessionId: session, UserContext: e.user(), ClientType: ptr(clientType),
+		SessionId: session, UserContext: e.user(), ClientType: new(clientType),
 		Operation: &connect.ConfigRequest_Operation{OpType: &connect.ConfigRequest_Operation_Set{Set: set}},
 	})
 	if err != nil {
@@ -122,7 +122,7 @@ func (e *Engine) command(ctx context.Context, session, sql string) error {
 	ctx, cancel := e.asked(ctx, answerWithin)
 	defer cancel()
 	responses, err := e.client().Execute(ctx, &connect.ExecutePlanRequest{
-		SessionId: session, UserContext: e.user(), OperationId: ptr(uuid.NewString()), ClientType: ptr(clientType), Plan: plan(sql),
+		SessionId: session, UserContext: e.user(), OperationId: new(uuid.NewString()), ClientType: new(clientType), Plan: plan(sql),
 	})
 	for err == nil {
 		_, err = responses.Recv()
@@ -138,7 +138,7 @@ func (e *Engine) command(ctx context.Context, session, sql string) error {
 // twice is taken for the same, and an attempt never runs twice at once.
 func plan(sql string) *connect.Plan {
 	return &connect.Plan{OpType: &connect.Plan_Root{Root: &connect.Relation{
-		Common:  &connect.RelationCommon{PlanId: ptr(rand.Int64())},
+		Common:  &connect.RelationCommon{PlanId: new(rand.Int64())},
 		RelType: &connect.Relation_Sql{Sql: &connect.SQL{Query: sql}},
 	}}}
 }
@@ -146,14 +146,14 @@ func plan(sql string) *connect.Plan {
 // start sends the statement and reads up to its first rows or its end.
 func (r *rows) start(q engine.Query) *engine.Error {
 	request := &connect.ExecutePlanRequest{
-		SessionId: r.names.session, UserContext: r.engine.user(), OperationId: ptr(r.names.operation), ClientType: ptr(clientType),
+		SessionId: r.names.session, UserContext: r.engine.user(), OperationId: new(r.names.operation), ClientType: new(clientType),
 		Plan: plan(q.SQL),
 		RequestOptions: []*connect.ExecutePlanRequest_RequestOption{{
 			RequestOption: &connect.ExecutePlanRequest_RequestOption_ReattachOptions{ReattachOptions: &connect.ReattachOptions{Reattachable: true}},
 		}},
 	}
 	if r.server != "" {
-		request.ClientObservedServerSideSessionId = ptr(r.server)
+		request.ClientObservedServerSideSessionId = new(r.server)
 	}
 	if q.ID != "" {
 		request.Tags = []string{wire.Name(q.ID)}
