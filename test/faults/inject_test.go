@@ -58,7 +58,11 @@ func (l *lane) inject(j job, kill together) record {
 	depart()
 	done := await(r.bound-time.Since(began), func() bool { return len(l.outcomesOf(r.id)) > 0 })
 	r.took = time.Since(began)
-	if done && !l.idle(afterward) {
+	settles := afterward
+	if j.moment == queued {
+		settles += patient // the one that had the slot has to end, too, and may be made again
+	}
+	if done && !l.idle(settles) {
 		l.log.Warn("decisions of a Task that has ended are not committed", "task", r.id)
 		done = false
 	}
