@@ -192,13 +192,19 @@ func (t *tenants) begin() {
 // errQuotas is why what is followed begins anew: a policy counts what nobody has counted until now.
 var errQuotas = errors.New("the policy has other quotas")
 
+// counted is how far back a policy counts what tenants use, and whether it counts anything: quotas, what exploration costs, and what a
+// tenant has running in a pool that caps it.
+func counted(p *policy.Policy) (window time.Duration, on bool) {
+	window, on = p.Budgets.Quotas()
+	return window, on || p.Exploration.On() || p.CapsTenants()
+}
+
 // followAccounts folds decisions and Outcomes, everybody's, into the tenants' accounts, and tells the keepers which Tasks have ended.
 // Without quotas no decision is read.
 func (a *App) followAccounts(ctx context.Context) error {
 	for ctx.Err() == nil {
 		p := a.decider.policy.Load()
-		window, on := p.Budgets.Quotas()
-		on = on || p.Exploration.On()
+		window, on := counted(p)
 		back := a.cfg.Budgets.Window
 		if on { // the slice that is half out of the window too, and what may still run
 			back = max(back, window+window/12, 2*p.Defaults.Timeout)
@@ -230,8 +236,7 @@ func (a *App) watchQuotas(ctx context.Context, window time.Duration, on bool, ag
 		case <-ticker.C:
 		}
 		p := a.decider.policy.Load()
-		longest, now := p.Budgets.Quotas()
-		if now = now || p.Exploration.On(); now && (!on || longest > window) {
+		if longest, now := counted(p); now && (!on || longest > window) {
 			again(errQuotas)
 			return
 		}
