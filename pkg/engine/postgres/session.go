@@ -109,7 +109,7 @@ func (s *session) prepare(ctx context.Context, q engine.Query) error {
 			s.stoppable.Store(q.ReadOnly)
 			return nil
 		}
-		// Who holds it may be a session that did nothing and is just going away.
+		// Who holds it may be a session of ours that did nothing and is just going away; a busy server takes its time to notice.
 		if try < lockTries-1 {
 			select {
 			case <-time.After(lockWait):
@@ -122,8 +122,8 @@ func (s *session) prepare(ctx context.Context, q engine.Query) error {
 }
 
 const (
-	lockTries = 5
-	lockWait  = 20 * time.Millisecond
+	lockTries = 25
+	lockWait  = 40 * time.Millisecond
 )
 
 var errDuplicate = errors.New("an attempt with this id has a session at the server already")
