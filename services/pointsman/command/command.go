@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -72,11 +73,18 @@ func Main(args []string, in io.Reader, out, stderr io.Writer) int {
 	defer release()
 	s := &streams{in: in, out: out, err: stderr, terminal: isTerminal(stderr)}
 	k.BindTo(ctx, (*context.Context)(nil))
-	if err := k.Run(s, k.Model); err != nil && !isSignal(err) {
+	if err := k.Run(s, k.Model); err != nil && !(follows(k.Command()) && isSignal(err)) {
 		_, _ = fmt.Fprintln(stderr, "pointsman:", strings.TrimSpace(err.Error()))
 		return max(1, lifecycle.ExitCode(err))
 	}
 	return 0
+}
+
+// follows reports whether a command goes on until somebody stops it. Any other that is stopped has not done what it was asked to.
+func follows(command string) bool {
+	return slices.ContainsFunc([]string{"up", "embedded", "topics tail", "tasks tail"}, func(c string) bool {
+		return command == c || strings.HasPrefix(command, c+" ")
+	})
 }
 
 // isSignal reports whether a command ended because the person asked it to.
