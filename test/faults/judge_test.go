@@ -73,6 +73,8 @@ func (r record) ideal(sessions bool) expected {
 			return expected{ends: []string{succeeded}, clean: true}
 		case r.moment == readBack:
 			return ends(succeeded)
+		case r.fault == paused: // it may wake up before anybody has taken over
+			return ends(succeeded, unknown)
 		default:
 			return ends(unknown)
 		}
