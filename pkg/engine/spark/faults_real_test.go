@@ -244,7 +244,7 @@ func stopped(t *testing.T, server *real.Server) {
 		count(none)
 		took := time.Since(began)
 		t.Logf("%s: no job is counted %s afterwards", how, took.Round(time.Millisecond))
-		require.Less(t, took, 2*time.Second) // half a second of it is waited on purpose
+		require.Less(t, took, 2*time.Second) // some of it is waited on purpose
 		cancel()
 	}
 }

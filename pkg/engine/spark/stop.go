@@ -15,7 +15,7 @@ const (
 	releaseWithin = 3 * time.Second
 	// tender is for how long an operation is not interrupted after its start, unless a stage of it is known to run: an interrupt
 	// that meets the submission of a stage ends the operation, while the stage goes on with nobody to stop it (seen with 4.1.0).
-	tender = 500 * time.Millisecond
+	tender = 300 * time.Millisecond
 )
 
 // pause waits.
