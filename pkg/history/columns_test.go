@@ -53,7 +53,8 @@ func TestValuesComeBackAsTheyWereSent(t *testing.T) {
 		},
 		Estimates: map[string]signal.Value{"scanBytes": signal.Of(1e9, signal.Bytes, "files", now), "memoryBytes": signal.Missing("history")},
 		Signals: signal.Seen{{Cluster: "b1", Facts: []signal.Fact{
-			{Name: signal.Queued, Value: signal.Of(0, signal.Count, "engine", now)}, {Name: signal.Running, Value: signal.Missing("engine")},
+			{Name: signal.Queued, Value: signal.Of(0, signal.Count, "engine", now)},
+			{Name: signal.Running, Value: signal.Missing("engine")},
 			{Name: signal.Slots, Value: signal.Of(4, signal.Count, "engine", now).Aged(now.Add(time.Hour), time.Second)},
 		}}},
 		Unknown: []string{"memoryBytes"}, Excluded: []event.Target{{Engine: "interactive", Cluster: "i1"}},

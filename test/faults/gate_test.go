@@ -1,6 +1,7 @@
 package faults_test
 
 import (
+	"maps"
 	"net"
 	"regexp"
 	"strings"
@@ -384,9 +385,7 @@ func (w *wire) of(task string) map[string]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	out := map[string]int{}
-	for a, n := range w.seen[task] {
-		out[a] = n
-	}
+	maps.Copy(out, w.seen[task])
 	return out
 }
 
