@@ -42,7 +42,8 @@ func decide(in Input) event.RouteDecision {
 		return reject(d, reason, refusal)
 	}
 	weight := s.features()
-	d.Verdict = string(classify.Classify(&weight, &in.Policy.Thresholds).Verdict)
+	s.verdict = classify.Classify(&weight, &in.Policy.Thresholds).Verdict
+	d.Verdict = string(s.verdict)
 
 	match := in.Policy.Match(s.ruleFacts())
 	d.RuleTags, d.Notify = match.Tags, match.Notify()

@@ -342,3 +342,14 @@ func golden(t *testing.T, name string, got []byte) {
 		t.Fatalf("%s differs (run with -update after a deliberate change):\n%s", path, diff)
 	}
 }
+
+func TestADialectNobodyKnowsIsSaid(t *testing.T) {
+	said := `the dialect "klingon" (read as any)`
+	dialect := func(name string) func(*route.Input) {
+		return func(in *route.Input) { in.Task.Dialect = name }
+	}
+	require.Contains(t, route.Decide(input(t, dialect("klingon"))).Unknown, said)
+	for _, name := range []string{"", "auto", "Trino"} {
+		require.NotContains(t, strings.Join(route.Decide(input(t, dialect(name))).Unknown, ";"), "dialect", name)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/pointsman/pointsman/pkg/classify"
 	"github.com/pointsman/pointsman/pkg/estimate"
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/policy"
@@ -17,7 +18,8 @@ type scene struct {
 	// slaLeft and deadlineLeft are what is left of the SLA and of the Task's time, in milliseconds.
 	slaLeft, deadlineLeft float64
 	bytes                 signal.Value // to scan
-	slowest               int64        // of the scan rates that the policy names, 0 when it names none
+	verdict               classify.Verdict
+	slowest               int64 // of the scan rates that the policy names, 0 when it names none
 	cands                 []candidate
 	records               []record // by the place of the pool in the policy; none without history
 	engines               []engineRuns

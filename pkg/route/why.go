@@ -4,7 +4,9 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/pointsman/pointsman/pkg/classify"
 	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/fingerprint"
 	"github.com/pointsman/pointsman/pkg/policy"
 	"github.com/pointsman/pointsman/pkg/signal"
 )
@@ -69,7 +71,8 @@ func (s *scene) whyNot(pool string) string {
 // support is what speaks for a target that was ranked, whatever decided.
 func (s *scene) support(out []event.Reason, c *candidate) []event.Reason {
 	t := &s.in.Policy.Thresholds
-	if n, ok := s.in.scanBytes().Get(); ok && int64(n) < t.HeavyBytes {
+	// Of a query that is heavy for another reason a small scan says nothing.
+	if n, ok := s.in.scanBytes().Get(); ok && int64(n) < t.HeavyBytes && s.verdict != classify.Heavy {
 		out = append(out, NewReason(ScanBelowThreshold, "bytes", integer(int64(n)), "limit", integer(t.HeavyBytes)))
 	}
 	p := &c.rec.prof
@@ -176,6 +179,11 @@ func (s *scene) unknown() []string {
 	}
 	if !parsed(in) {
 		out = append(out, "shape of the text (no parser reads it)")
+	}
+	if name := in.Task.Dialect; name != "" {
+		if _, err := fingerprint.ParseDialect(name); err != nil {
+			out = append(out, "the dialect "+strconv.Quote(name)+" (read as any)")
+		}
 	}
 	return out
 }
