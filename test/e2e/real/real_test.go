@@ -3,12 +3,17 @@
 package real_test
 
 import (
+	"bytes"
+	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/replay"
+	"github.com/pointsman/pointsman/services/pointsman/command"
 	"github.com/pointsman/pointsman/test/e2e/scenario"
 	"github.com/pointsman/pointsman/test/real/kafka"
 	"github.com/pointsman/pointsman/test/testkit"
@@ -28,6 +33,7 @@ func TestOneBroker(t *testing.T) {
 		ids = append(ids, scenario.MainPath(t, w, api)...)
 		judge(t, w, ids)
 		f.Stop()
+		replayed(t, c, "main.")
 	})
 	t.Run("bad input", func(t *testing.T) {
 		w := testkit.New(t, testkit.Options{Brokers: c.Addrs(), Prefix: "bad."})
@@ -50,6 +56,7 @@ func TestOneBroker(t *testing.T) {
 		f.Start("router", "executor", "profiler", "scaler")
 		judge(t, w, scenario.Survive(t, w, f, pace))
 		f.Stop()
+		replayed(t, c, "processes.")
 	})
 }
 
@@ -87,6 +94,20 @@ func TestThreeBrokers(t *testing.T) {
 		require.True(t, p.Running())
 	}
 	f.Stop()
+}
+
+// replayed makes every decision of a world again from what Kafka has kept of it: all come out the same, byte for byte, also those of
+// routers that were killed over them.
+func replayed(t *testing.T, c *kafka.Cluster, prefix string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code := command.Main([]string{"replay", "--brokers", strings.Join(c.Addrs(), ","), "--prefix", prefix, "-o", "json"}, nil, &out, &errs)
+	require.Zero(t, code, "%s\n%s", &out, &errs)
+	var rep replay.Report
+	require.NoError(t, json.Unmarshal(out.Bytes(), &rep))
+	require.NotZero(t, rep.Decisions)
+	require.Equal(t, rep.Decisions, rep.Identical)
+	t.Logf("%d decisions replayed; %+v", rep.Decisions, rep.Gaps) // a router that is killed between the two may leave a decision without its input
 }
 
 func judge(t *testing.T, w *testkit.World, ids []string) {
