@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -38,9 +39,16 @@ type Ask struct {
 	Whole bool
 	// Tables are those it reads, as it names them. Summaries are the summary tables of them that the policy knows.
 	Tables    []string
-	Summaries []string
+	Summaries []Summary
 	// Filters are conditions on its tables that can prune its scan.
 	Filters []Filter
+}
+
+// Summary is a table that sums another one up.
+type Summary struct {
+	Name string
+	// Bytes is what reading the whole of it scans, absent when nobody knows.
+	Bytes signal.Value
 }
 
 // Filter is a condition on a column that can prune a scan.
@@ -81,14 +89,40 @@ func (a Ask) smaller(left int64) string {
 	default:
 		parts = append(parts, fmt.Sprintf("add a narrower filter on %s, so that it scans at most %s", a.table(), humanBytes(left)))
 	}
-	if len(a.Summaries) > 0 {
-		parts = append(parts, "query "+strings.Join(a.Summaries, " or ")+" instead, which is a summary")
+	if summaries := a.fitting(left); len(summaries) > 0 {
+		parts = append(parts, "query "+strings.Join(summaries, " or ")+" instead, which is a summary")
 	}
 	if len(parts) == 0 {
 		return "Nothing is left that a query could scan. Summarise what you have."
 	}
 	text := strings.Join(parts, ", or ")
 	return strings.ToUpper(text[:1]) + text[1:] + "."
+}
+
+// fitting are the summaries that scan no more than is left, the smallest first, and behind them those of unknown size.
+func (a Ask) fitting(left int64) []string {
+	list := slices.Clone(a.Summaries)
+	slices.SortStableFunc(list, func(x, y Summary) int {
+		return cmp.Compare(x.size(), y.size())
+	})
+	var out []string
+	for _, s := range list {
+		switch n, known := s.Bytes.Last(); {
+		case !known:
+			out = append(out, s.Name)
+		case n <= float64(left):
+			out = append(out, s.Name+" ("+humanBytes(WholeBytes(n))+")")
+		}
+	}
+	return out
+}
+
+// size orders what is not known behind all that is.
+func (s Summary) size() float64 {
+	if n, known := s.Bytes.Last(); known {
+		return n
+	}
+	return math.Inf(1)
 }
 
 // narrower finds a range of days that can be cut so that the query fits, if its bytes are spread evenly over them.

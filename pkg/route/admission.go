@@ -51,8 +51,17 @@ func overQuota(in *Input, tables []string) *budget.Refusal {
 func asked(in *Input, tables []string) budget.Ask {
 	bytes := in.scanBytes()
 	return budget.Ask{
-		Bytes: bytes, Whole: bytes.Source == wholeTables, Tables: tables, Summaries: in.Policy.SummariesOf(tables), Filters: dayRanges(in.Shape.Prunable),
+		Bytes: bytes, Whole: bytes.Source == wholeTables, Tables: tables, Summaries: in.summaries(tables), Filters: dayRanges(in.Shape.Prunable),
 	}
+}
+
+// summaries are the summary tables of some tables, with what they scan.
+func (in *Input) summaries(tables []string) []budget.Summary {
+	var out []budget.Summary
+	for _, name := range in.Policy.SummariesOf(tables) {
+		out = append(out, budget.Summary{Name: name, Bytes: in.SummaryBytes[name]})
+	}
+	return out
 }
 
 // dayRanges finds the columns that the query limits to a range of days.

@@ -75,6 +75,19 @@ func TestRefusalNamesTheSmallestChange(t *testing.T) {
 	require.Equal(t, "Nothing is left that a query could scan. Summarise what you have.", route.Decide(in).Rejection.Suggestion)
 }
 
+// A summary that would not fit either is no advice, and of several the smallest comes first.
+func TestRefusalNamesSummariesThatFit(t *testing.T) {
+	in := asking(t)
+	in.Policy.Summaries = map[string][]string{"events": {"by_hour", "by_second", "by_day", "by_mood"}}
+	in.SummaryBytes = map[string]signal.Value{
+		"by_hour": signal.Of(2e9, signal.Bytes, "catalog", in.Now), "by_second": signal.Of(31e9, signal.Bytes, "catalog", in.Now),
+		"by_day": signal.Of(1e8, signal.Bytes, "catalog", in.Now), "by_mood": signal.Missing("catalog"),
+	}
+	require.Contains(t, route.Decide(in).Rejection.Suggestion, "query by_day (100.0 MB) or by_hour (2.0 GB) or by_mood instead, which is a summary")
+	in.Session.Usage.Bytes = 100e9
+	require.Equal(t, "Query by_mood instead, which is a summary.", route.Decide(in).Rejection.Suggestion)
+}
+
 func TestAdmission(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*route.Input)

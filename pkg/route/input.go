@@ -43,8 +43,10 @@ type Input struct {
 	Shape  shape.Shape `json:"shape"`
 	// Estimates of the query by name; see ScanBytes.
 	Estimates map[string]signal.Value `json:"estimates,omitempty"`
-	History   profile.Lookup          `json:"history"`
-	Signals   signal.Snapshot         `json:"signals,omitempty"`
+	// SummaryBytes is what the summary tables of the query's tables scan, by name, as far as it is known.
+	SummaryBytes map[string]signal.Value `json:"summaryBytes,omitempty"`
+	History      profile.Lookup          `json:"history"`
+	Signals      signal.Snapshot         `json:"signals,omitempty"`
 	// Latches are the states of the policy's latches, by name; one that is not there is not known.
 	Latches map[string]policy.Latch `json:"latches,omitempty"`
 	// Inflight counts, per cluster, the Tasks this router has sent there that the signals can't show yet.

@@ -103,7 +103,14 @@ func (d *decider) input(s subject, history profile.Lookup) route.Input {
 		History: history, Signals: signals, Latches: latches, Inflight: inflight, Policy: inForce, Now: now, Seed: seed(s.task.ID),
 	}
 	if d.sizes != nil {
-		in.Estimates[route.ScanBytes] = d.sizes.ScanBytes(shape.Names(s.shape.Tables), now)
+		tables := shape.Names(s.shape.Tables)
+		in.Estimates[route.ScanBytes] = d.sizes.ScanBytes(tables, now)
+		for _, name := range in.Policy.SummariesOf(tables) { // what a query that is refused may be pointed to
+			if in.SummaryBytes == nil {
+				in.SummaryBytes = map[string]signal.Value{}
+			}
+			in.SummaryBytes[name] = d.sizes.ScanBytes([]string{name}, now)
+		}
 	}
 	return in
 }
