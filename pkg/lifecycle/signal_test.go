@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"syscall"
 	"testing"
 	"time"
@@ -58,6 +59,9 @@ func startChild(t *testing.T, mode string) (*exec.Cmd, *bufio.Scanner) {
 }
 
 func TestFirstSignalEndsTheContext(t *testing.T) {
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP) // or children would ignore it where the tests run under nohup
+	defer signal.Stop(caught)
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		cmd, lines := startChild(t, "obey")
 		require.NoError(t, cmd.Process.Signal(s))
@@ -65,6 +69,19 @@ func TestFirstSignalEndsTheContext(t *testing.T) {
 		require.Equal(t, "signal: "+s.String(), lines.Text())
 		require.NoError(t, cmd.Wait())
 	}
+}
+
+func TestHangingUpIsIgnoredUnderNohup(t *testing.T) {
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Ignore(syscall.SIGHUP)
+		defer signal.Reset(syscall.SIGHUP)
+	}
+	cmd, lines := startChild(t, "obey")
+	require.NoError(t, cmd.Process.Signal(syscall.SIGHUP))
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.True(t, lines.Scan())
+	require.Equal(t, "signal: "+syscall.SIGTERM.String(), lines.Text())
+	require.NoError(t, cmd.Wait())
 }
 
 func TestSecondSignalExitsHard(t *testing.T) {
