@@ -119,7 +119,7 @@ func (b *bench) message(topic, key string, typ event.Type, v any) stream.Message
 // life is all events of a Task that a memory limit kills at first, or not.
 func (b *bench) life(i int, killed bool) []stream.Message {
 	id := fmt.Sprintf("task-%d", i)
-	at := time.Now().UTC().Truncate(time.Millisecond)
+	at := time.Now().Add(-3 * time.Second).UTC().Truncate(time.Millisecond) // it ends a second later, and a summary leaves the present second out
 	task := query.Task{ID: id, SQL: "SELECT " + id, Tenant: "ten", SubmittedAt: &at, SLASeconds: new(10.0)}
 	first := event.Target{Engine: "interactive", Cluster: "i1", Queue: "q"}
 	second := event.Target{Engine: "batch", Cluster: "b1", Queue: "q"}

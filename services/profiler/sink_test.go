@@ -177,7 +177,7 @@ func TestClocksThatAreDaysOff(t *testing.T) {
 }
 
 func outcome(i int) event.Outcome {
-	at := time.Now().UTC().Truncate(time.Millisecond)
+	at := time.Now().Add(-3 * time.Second).UTC().Truncate(time.Millisecond)
 	return event.Outcome{
 		TaskID: fmt.Sprintf("task-%d", i), Status: event.Succeeded, Tenant: "ten", Fingerprint: "fp",
 		Target: event.Target{Engine: "e", Cluster: "c"}, Attempts: 1, SubmittedAt: at, FinishedAt: at, SLAMs: 1000, SLAHit: true,
