@@ -3,8 +3,6 @@ package testkit
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -17,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pointsman/pointsman/test/ports"
 )
 
 // binaries are built once in the life of a test binary.
@@ -201,17 +201,8 @@ func spawner(calls <-chan func()) {
 	}
 }
 
-// freePort finds a port below those that outgoing connections take theirs from, so that a process that is started again finds
-// its own free.
+// freePort finds an address that a process may have, also when it is started again.
 func freePort(t testing.TB) string {
 	t.Helper()
-	for range 1000 {
-		addr := fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000))
-		if l, err := net.Listen("tcp", addr); err == nil {
-			_ = l.Close()
-			return addr
-		}
-	}
-	t.Fatal("no free port found")
-	return ""
+	return fmt.Sprintf("127.0.0.1:%d", ports.Free(t))
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +17,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/pointsman/pointsman/test/ports"
 )
 
 // Bounds of what a slow machine may need.
@@ -54,10 +54,9 @@ func Start(t testing.TB, opts Options) *Cluster {
 	count := max(opts.Brokers, 1)
 	c := &Cluster{t: t, lib: lib, procs: make([]*process, count), spawn: make(chan func())}
 	dir := t.TempDir()
-	ports := freePorts(t, 2*count)
 	for i := range count {
 		home := filepath.Join(dir, fmt.Sprintf("node-%d", i+1))
-		c.nodes = append(c.nodes, node{id: i + 1, port: ports[2*i], controller: ports[2*i+1], home: home})
+		c.nodes = append(c.nodes, node{id: i + 1, port: ports.Free(t), controller: ports.Free(t), home: home})
 	}
 	go spawner(c.spawn)
 	t.Cleanup(c.Stop)
@@ -300,31 +299,4 @@ func (c *Cluster) tail(i int) string {
 func lastLines(text string, n int) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
-}
-
-// freePorts finds ports below those that outgoing connections take theirs from, so that a broker that is started
-// again finds its own free.
-func freePorts(t testing.TB, count int) []int {
-	t.Helper()
-	var ports []int
-	var held []net.Listener
-	defer func() {
-		for _, l := range held {
-			_ = l.Close()
-		}
-	}()
-	for range 1000 {
-		if len(ports) == count {
-			return ports
-		}
-		port := 20_000 + rand.IntN(12_000)
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err != nil {
-			continue
-		}
-		held = append(held, l)
-		ports = append(ports, port)
-	}
-	t.Fatalf("no %d free ports found", count)
-	return nil
 }

@@ -13,6 +13,7 @@ import (
 	_ "github.com/go-sql-driver/mysql" // the driver
 	"github.com/stretchr/testify/require"
 
+	"github.com/pointsman/pointsman/test/ports"
 	"github.com/pointsman/pointsman/test/real/process"
 )
 
@@ -36,7 +37,7 @@ func Start(t testing.TB, settings ...string) *Server {
 	dir := as.Folder(t)
 	data := filepath.Join(dir, "data")
 	as.Run(t, dir, install, "--no-defaults", "--datadir="+data, "--auth-root-authentication-method=normal", "--skip-test-db")
-	port := process.FreePort(t)
+	port := ports.Free(t)
 	args := append([]string{
 		"--no-defaults", "--datadir=" + data, "--port=" + strconv.Itoa(port), "--bind-address=127.0.0.1",
 		"--socket=" + filepath.Join(dir, "s.sock"), "--pid-file=" + filepath.Join(dir, "pid"), "--innodb-buffer-pool-size=64M",

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pointsman/pointsman/test/ports"
 	"github.com/pointsman/pointsman/test/real/process"
 )
 
@@ -40,7 +41,7 @@ func Start(t testing.TB, settings ...string) *Server {
 	dir := as.Folder(t)
 	data := filepath.Join(dir, "data")
 	as.Run(t, dir, initdb, "-D", data, "-A", "trust", "-U", User, "--no-sync", "-E", "UTF8", "--locale=C")
-	port := process.FreePort(t)
+	port := ports.Free(t)
 	args := []string{"-D", data, "-p", strconv.Itoa(port)}
 	for _, s := range append([]string{
 		"listen_addresses=127.0.0.1", "unix_socket_directories=", "fsync=off", "shared_buffers=64MB", "max_connections=60",

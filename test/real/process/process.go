@@ -3,9 +3,6 @@
 package process
 
 import (
-	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -224,21 +221,4 @@ func (p *Process) Log(lines int) string {
 func lastLines(text string, n int) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
-}
-
-// FreePort finds a port below those that outgoing connections take theirs from, so that a server that is started again finds its
-// own free.
-func FreePort(t testing.TB) int {
-	t.Helper()
-	for range 1000 {
-		port := 20_000 + rand.IntN(12_000)
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err != nil {
-			continue
-		}
-		_ = l.Close()
-		return port
-	}
-	t.Fatal("no free port found")
-	return 0
 }

@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pointsman/pointsman/test/ports"
 	"github.com/pointsman/pointsman/test/real/process"
 )
 
@@ -40,7 +41,7 @@ func Start(t testing.TB, settings ...string) *Server {
 	home := script(t, "fetch")
 	here := folder(t)
 	dir := t.TempDir()
-	port, ui := process.FreePort(t), process.FreePort(t)
+	port, ui := ports.Free(t), ports.Free(t)
 	options, err := os.ReadFile(filepath.Join(here, "jvm.options"))
 	if err != nil {
 		t.Fatal(err)

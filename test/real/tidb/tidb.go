@@ -18,6 +18,7 @@ import (
 	_ "github.com/go-sql-driver/mysql" // the driver
 	"github.com/stretchr/testify/require"
 
+	"github.com/pointsman/pointsman/test/ports"
 	"github.com/pointsman/pointsman/test/real/process"
 )
 
@@ -38,7 +39,7 @@ func Start(t testing.TB) *Server {
 	binary := build(t)
 	as := process.As{} // TiDB runs as anybody
 	dir := as.Folder(t)
-	port := process.FreePort(t)
+	port := ports.Free(t)
 	s := &Server{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), t: t}
 	s.Process = as.Start(t, dir, binary, "-port", strconv.Itoa(port))
 	s.Ready(func() error {

@@ -24,6 +24,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pointsman/pointsman/test/ports"
 	"github.com/pointsman/pointsman/test/real/process"
 )
 
@@ -44,7 +45,7 @@ func Start(t testing.TB, properties ...string) *Server {
 	java := script(t, "java")
 	home := script(t, "fetch")
 	dir := t.TempDir()
-	port := process.FreePort(t)
+	port := ports.Free(t)
 	if err := fill(dir, port, properties); err != nil {
 		t.Fatalf("making the server's folder: %v", err)
 	}
