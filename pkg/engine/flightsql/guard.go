@@ -1,8 +1,6 @@
 package flightsql
 
 import (
-	"context"
-	"encoding/binary"
 	"net"
 	"sync"
 	"time"
@@ -10,6 +8,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/pointsman/pointsman/pkg/engine"
+	"github.com/pointsman/pointsman/pkg/engine/wire/http2"
 )
 
 // guard is what is known of one statement on its way. It takes two requests: the one that has the statement, and the one for its
@@ -76,14 +75,14 @@ func (g *guard) bar() (sent bool) {
 type guarded struct {
 	net.Conn
 	guard  *guard
-	frames frames
+	frames http2.Frames
 }
 
 // Write sends, unless it would begin a request too late. The check and the write are one step for whoever bars.
 func (c *guarded) Write(p []byte) (int, error) {
 	c.guard.mu.Lock()
 	defer c.guard.mu.Unlock()
-	if !c.frames.carries(p) || c.guard.passed {
+	if carries, _ := c.frames.Next(p); !carries || c.guard.passed {
 		return c.Conn.Write(p)
 	}
 	if c.guard.barred || c.guard.expired() {
@@ -100,61 +99,7 @@ func (c *guarded) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// frames follows the frames of HTTP/2 that a client writes.
-type frames struct {
-	begun  bool
-	skip   int    // bytes of the current frame, or of the preface, that are still to come
-	header []byte // of the next one, as far as it is there
-}
-
-const (
-	preface     = len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
-	headerBytes = 9
-	dataFrame   = 0
-)
-
-// carries says that the bytes have the header of a frame with a part of a request's body: without one a server starts nothing.
-func (f *frames) carries(p []byte) bool {
-	if !f.begun {
-		f.begun, f.skip = true, preface
-	}
-	found := false
-	for len(p) > 0 {
-		if f.skip > 0 {
-			n := min(f.skip, len(p))
-			f.skip -= n
-			p = p[n:]
-			continue
-		}
-		n := min(headerBytes-len(f.header), len(p))
-		f.header = append(f.header, p[:n]...)
-		p = p[n:]
-		if len(f.header) < headerBytes {
-			return found
-		}
-		f.skip = int(binary.BigEndian.Uint32(f.header) >> 8)
-		found = found || f.header[3] == dataFrame
-		f.header = f.header[:0]
-	}
-	return found
-}
-
 // guarding puts the guard above the encryption, where frames can be read.
-type guarding struct {
-	credentials.TransportCredentials
-	guard *guard
-}
-
-// ClientHandshake makes a connection that carries the statement.
-func (c guarding) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	conn, info, err := c.TransportCredentials.ClientHandshake(ctx, authority, raw)
-	if err != nil {
-		return nil, nil, err
-	}
-	return &guarded{Conn: conn, guard: c.guard}, info, nil
-}
-
-// Clone copies the credentials; the guard stays the same one.
-func (c guarding) Clone() credentials.TransportCredentials {
-	return guarding{c.TransportCredentials.Clone(), c.guard}
+func guarding(c credentials.TransportCredentials, g *guard) credentials.TransportCredentials {
+	return http2.Above(c, func(conn net.Conn) net.Conn { return &guarded{Conn: conn, guard: g} })
 }

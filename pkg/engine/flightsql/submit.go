@@ -73,7 +73,7 @@ func (e *Engine) submit(ctx context.Context, q engine.Query, g *guard, headers m
 	r.headers = metadata.Join(headers, login)
 	r.run, r.cancel = context.WithCancelCause(e.life)
 	g.refuse = r.cancel
-	if r.conn, err = e.dial(e.cfg.Addr, guarding{e.credentials(), g}); err != nil {
+	if r.conn, err = e.dial(e.cfg.Addr, guarding(e.credentials(), g)); err != nil {
 		r.cancel(err)
 		return r, &engine.Error{Engine: Kind, Phase: engine.NotSent, Err: err}
 	}
@@ -191,7 +191,7 @@ func (r *rows) connTo(locations []*flight.Location) (*grpc.ClientConn, error) {
 		if u.Host == r.engine.cfg.Addr {
 			return r.conn, nil
 		}
-		conn, err := r.engine.dial(u.Host, guarding{creds, r.guard})
+		conn, err := r.engine.dial(u.Host, guarding(creds, r.guard))
 		if err != nil {
 			return nil, err
 		}

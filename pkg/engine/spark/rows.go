@@ -62,7 +62,7 @@ var (
 func (e *Engine) newRows(attempt string, g *guard) (*rows, error) {
 	r := &rows{engine: e, attempt: attempt, names: namesOf(attempt), guard: g, unhook: func() bool { return true }, leave: func() {}}
 	var err error
-	if r.conn, err = e.dial(guarding{e.credentials(), g}); err != nil {
+	if r.conn, err = e.dial(guarding(e.credentials(), g)); err != nil {
 		return nil, err
 	}
 	r.run, r.drop = context.WithCancelCause(e.life)
