@@ -5,6 +5,7 @@ import (
 
 	"github.com/pointsman/pointsman/pkg/engine"
 	"github.com/pointsman/pointsman/pkg/engines"
+	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/services/executor/line"
 )
 
@@ -25,27 +26,22 @@ func newCluster(cfg EngineConfig, attempts AttemptConfig, e engine.Engine) *clus
 	}
 }
 
-// limits are those of a resource profile, with what it leaves out taken from the cluster's.
-func (c EngineConfig) limits(resource string) Limits {
+// limits are those of a resource profile, with what it leaves out taken from the cluster's. The settings of a queue go before
+// both: where a query was sent is part of the decision.
+func (c EngineConfig) limits(t event.Target) Limits {
 	l := c.Limits
-	r, ok := c.Resources[resource]
-	if !ok {
-		return l
-	}
+	r := c.Resources[t.Resource]
 	if r.MaxMemory > 0 {
 		l.MaxMemory = r.MaxMemory
 	}
 	if r.MaxExecution > 0 {
 		l.MaxExecution = r.MaxExecution
 	}
-	if len(r.Settings) > 0 {
-		settings := maps.Clone(l.Settings)
-		if settings == nil {
-			settings = map[string]string{}
-		}
-		maps.Copy(settings, r.Settings)
-		l.Settings = settings
+	settings := map[string]string{}
+	for _, s := range []map[string]string{l.Settings, r.Settings, c.Queues[t.Queue].Settings} {
+		maps.Copy(settings, s)
 	}
+	l.Settings = settings
 	return l
 }
 

@@ -36,10 +36,10 @@ type EngineConfig struct {
 	Group    string        `yaml:"group" doc:"Workload group that queries run in (tidb, doris, starrocks), or resource group that is observed (trino). A resource profile names another workload group by the setting workload_group."`
 	Slots    int           `yaml:"slots" doc:"Most attempts that this process runs there at once; further ones wait in line."`
 	// SharedSlots and Queues are caps for all executors together; all of a group need the same values.
-	SharedSlots int            `yaml:"sharedSlots" doc:"Most attempts there at once, all executors of the group together; 0 sets no such cap."`
-	Queues      map[string]int `yaml:"queues" doc:"The same by queue."`
-	Canary      string         `yaml:"canary" doc:"Statement that proves that the storage answers; SELECT 1 touches none."`
-	Limits      Limits         `yaml:"limits" doc:"Limits and settings of every query."`
+	SharedSlots int                    `yaml:"sharedSlots" doc:"Most attempts there at once, all executors of the group together; 0 sets no such cap."`
+	Queues      map[string]QueueConfig `yaml:"queues" doc:"Queues of the engine that decisions may name. A decision for a queue that is not here is run without settings of a queue."`
+	Canary      string                 `yaml:"canary" doc:"Statement that proves that the storage answers; SELECT 1 touches none."`
+	Limits      Limits                 `yaml:"limits" doc:"Limits and settings of every query."`
 	// Resources refine Limits for decisions that name a resource profile.
 	Resources map[string]Limits `yaml:"resources" doc:"Limits and settings by resource profile; what a profile leaves out is taken from limits."`
 	// Larger orders profiles by what they give.
@@ -51,6 +51,12 @@ type Limits struct {
 	MaxMemory    config.ByteSize   `yaml:"maxMemory" doc:"Memory that one query may take; 0 leaves it to the engine."`
 	MaxExecution time.Duration     `yaml:"maxExecution" doc:"Longest that one query may run; 0 means until its Task's deadline."`
 	Settings     map[string]string `yaml:"settings" doc:"Engine settings sent with every query."`
+}
+
+// QueueConfig is one queue of an engine, as decisions name it.
+type QueueConfig struct {
+	Cap      int               `yaml:"cap" doc:"Most attempts in it at once, all executors of the group together; 0 sets no cap."`
+	Settings map[string]string `yaml:"settings" doc:"Engine settings that put a query into the engine's own queue, sent with each query that was routed to this one: workload (clickhouse), workload_group (mysql), spark.scheduler.pool (spark), client_tags (trino), a header (flightsql). They go before those of limits and of resources."`
 }
 
 // CapConfig is what tenants may have at once, all executors of the group together. All of a group need the same values.
@@ -159,9 +165,9 @@ func (c EngineConfig) Validate() error {
 	case c.SharedSlots < 0:
 		return config.Invalid("sharedSlots", "must not be negative, is %d", c.SharedSlots)
 	}
-	for name, n := range c.Queues {
-		if n < 1 {
-			return config.Invalid("queues."+name, "must be at least 1, is %d", n)
+	for name, q := range c.Queues {
+		if q.Cap < 0 {
+			return config.Invalid("queues."+name+".cap", "must not be negative, is %d", q.Cap)
 		}
 	}
 	if err := engines.Check(c.client()); err != nil {

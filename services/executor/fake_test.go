@@ -19,6 +19,7 @@ type server struct {
 	mu          sync.Mutex
 	script      map[string]behaviour // by SQL text
 	submissions map[string]int       // by attempt id
+	settings    map[string]map[string]string
 	order       []string
 	running     map[string]*run
 	killed      map[string]bool
@@ -65,7 +66,7 @@ func (r *run) waits() bool {
 }
 
 func newServer() *server {
-	return &server{script: map[string]behaviour{}, submissions: map[string]int{}, running: map[string]*run{}, killed: map[string]bool{}}
+	return &server{script: map[string]behaviour{}, submissions: map[string]int{}, settings: map[string]map[string]string{}, running: map[string]*run{}, killed: map[string]bool{}}
 }
 
 func (s *server) on(sql string, b behaviour) {
@@ -84,6 +85,12 @@ func (s *server) count(id string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.submissions[id]
+}
+
+func (s *server) settingsOf(id string) map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.settings[id]
 }
 
 func (s *server) counts() map[string]int {
@@ -162,6 +169,7 @@ func (c *client) Submit(ctx context.Context, q engine.Query) (engine.Rows, error
 		return nil, lost()
 	}
 	c.submissions[q.ID]++
+	c.settings[q.ID] = q.Settings
 	c.order = append(c.order, q.ID)
 	if c.running[q.ID] != nil {
 		c.mu.Unlock()

@@ -37,7 +37,7 @@ func (y *try) bounds() attempt.Bounds {
 		}
 	}
 	if c.Memory {
-		b.MemoryBytes = int64(y.cluster.cfg.limits(y.target.Resource).MaxMemory)
+		b.MemoryBytes = int64(y.cluster.cfg.limits(y.target).MaxMemory)
 	}
 	return b
 }

@@ -21,8 +21,10 @@ func (c Config) caps() slots.Caps {
 		if e.SharedSlots > 0 {
 			caps.Cluster[e.Name] = e.SharedSlots
 		}
-		for name, n := range e.Queues {
-			caps.Queue[slots.Queue{Cluster: e.Name, Name: name}] = n
+		for name, q := range e.Queues {
+			if q.Cap > 0 {
+				caps.Queue[slots.Queue{Cluster: e.Name, Name: name}] = q.Cap
+			}
 		}
 	}
 	return caps

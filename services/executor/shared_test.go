@@ -164,7 +164,9 @@ func TestCapConfig(t *testing.T) {
 		"caps.tenant":            func(c *executor.Config) { c.Caps.Tenant = -1 },
 		"caps.tenants.x":         func(c *executor.Config) { c.Caps.Tenants = map[string]int{"x": -1} },
 		"engines[0].sharedSlots": func(c *executor.Config) { c.Engines[0].SharedSlots = -1 },
-		"engines[0].queues.q":    func(c *executor.Config) { c.Engines[0].Queues = map[string]int{"q": 0} },
+		"engines[0].queues.q.cap": func(c *executor.Config) {
+			c.Engines[0].Queues = map[string]executor.QueueConfig{"q": {Cap: -1}}
+		},
 	} {
 		c := executor.Default()
 		c.Engines = []executor.EngineConfig{{Name: "x", Kind: "clickhouse", Slots: 1, URL: "http://127.0.0.1:1"}}

@@ -72,7 +72,7 @@ func (y *try) retries() bool {
 // query is what the engine is asked.
 func (y *try) query() engine.Query {
 	task := y.t.first.Task
-	limits := y.cluster.cfg.limits(y.target.Resource)
+	limits := y.cluster.cfg.limits(y.target)
 	left := y.t.deadline().Sub(y.t.now())
 	if limits.MaxExecution > 0 {
 		left = min(left, limits.MaxExecution)
