@@ -1,8 +1,11 @@
 package intake
 
 import (
+	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/pointsman/pointsman/services/intake/access"
@@ -15,6 +18,9 @@ const (
 	defaultListed = 50
 	mostListed    = 1000
 )
+
+// stateOpen asks for all Tasks that have not ended.
+const stateOpen = "open"
 
 // TaskSummary is a task in a list.
 type TaskSummary struct {
@@ -52,11 +58,17 @@ func (s *server) listTasks(w http.ResponseWriter, r *http.Request, p access.Prin
 		}
 		limit = n
 	}
+	open := q.Get("state") == stateOpen
+	if state := q.Get("state"); state != "" && !open && !slices.Contains(board.States(), state) {
+		bad := problem.New(problem.BadParameter, fmt.Sprintf("no task is ever %q; the states are %s, and %s for all that have not ended",
+			short(state), strings.Join(board.States(), ", "), stateOpen))
+		bad.Errors = []problem.Field{{Field: "state", Message: bad.Detail}}
+		return bad
+	}
 	if !s.caughtUp() {
 		return problem.New(problem.CatchingUp, "this instance is still reading what happened before it started").After(retrySoon)
 	}
 	fits := func(want, have string) bool { return want == "" || want == have }
-	open := q.Get("state") == "open"
 	list, more := s.board.List(limit, func(t board.Summary) bool {
 		state := fits(q.Get("state"), t.State) || (open && t.TotalMs == nil)
 		return p.Sees(t.Tenant) && state && fits(q.Get("tenant"), t.Tenant) && fits(q.Get("user"), t.User) && fits(q.Get("cluster"), t.Cluster)

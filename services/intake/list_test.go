@@ -46,13 +46,24 @@ func TestList(t *testing.T) {
 	require.False(t, *failed.SLAHit)
 	require.NotNil(t, failed.SubmittedAt)
 	running := list("?state=running").Tasks[0]
+	require.Equal(t, "interactive", running.Cluster, "where it is, while it is there")
+	require.Equal(t, "clickhouse", running.Engine)
+	require.Equal(t, []string{ids[0]}, names(list("?state=open&cluster=interactive")))
 	require.Nil(t, running.TotalMs)
 	require.Nil(t, running.SLAHit, "what has not ended has neither hit nor missed")
 	require.Equal(t, []string{ids[1]}, names(list("?cluster=batch")))
 	two := list("?limit=2")
 	require.Len(t, two.Tasks, 2)
 	require.True(t, two.More)
-	require.Empty(t, list("?state=no_such_state").Tasks)
+	for _, state := range []string{"open", "accepted", "awaiting_slot", "submit_unknown", "retrying", "ending", "expired"} {
+		list("?state=" + state)
+	}
+	for _, state := range []string{"no_such_state", "lost", "Running"} { // an attempt may be lost, a task never
+		a := b.do("GET", "/v1/tasks?state="+state, "")
+		require.Equal(t, 400, a.status, state)
+		require.Equal(t, "bad_parameter", a.problem()["code"])
+		require.Contains(t, a.problem()["detail"], "awaiting_capacity")
+	}
 	for _, bad := range []string{"0", "-1", "1001", "many", strconv.Itoa(1 << 40)} {
 		a := b.do("GET", "/v1/tasks?limit="+bad, "")
 		require.Equal(t, 400, a.status, bad)

@@ -37,7 +37,8 @@ type TaskAnswer struct {
 	User            string     `json:"user,omitempty"`
 	SubmittedAt     *time.Time `json:"submittedAt,omitempty"`
 	CancelRequested bool       `json:"cancelRequested"`
-	// Task is the request; Decision the newest decision, EarlierDecisions those before it, oldest first.
+	// Task is the request; Decision the newest decision, EarlierDecisions those before it, oldest first. A wish to cancel that was
+	// passed on is CancelRequested, and a decision only if there is no other.
 	Task             json.RawMessage   `json:"task,omitempty"`
 	Decision         json.RawMessage   `json:"decision,omitempty"`
 	EarlierDecisions []json.RawMessage `json:"earlierDecisions,omitempty"`
@@ -60,11 +61,22 @@ func taskAnswer(v board.View, withRows rowsToo) TaskAnswer {
 		TaskID: v.TaskID, State: v.State, Tenant: v.Tenant, User: v.User, SubmittedAt: v.SubmittedAt, CancelRequested: v.Cancelled,
 		Task: v.Task, Outcome: v.Outcome, Links: linksOf(v.TaskID),
 	}
+	var wish json.RawMessage // a wish to cancel is passed on as a decision, and tells nothing of where the Task went
 	for _, ev := range v.Of(board.Decisions) {
+		var d struct {
+			Kind event.DecisionKind `json:"kind"`
+		}
+		if json.Unmarshal(ev.Data, &d) == nil && d.Kind == event.PassCancel {
+			wish = ev.Data
+			continue
+		}
 		if a.Decision != nil {
 			a.EarlierDecisions = append(a.EarlierDecisions, a.Decision)
 		}
 		a.Decision = ev.Data
+	}
+	if a.Decision == nil {
+		a.Decision = wish
 	}
 	place := map[string]int{}
 	for _, ev := range v.Of(board.Attempts) {

@@ -69,6 +69,19 @@ func TestCancel(t *testing.T) {
 	require.NoError(t, json.Unmarshal(recs[1].Value, &wish))
 	require.Equal(t, event.Cancel{TaskID: id, Tenant: "t", User: "u", Reason: "changed my mind"}, wish)
 
+	passed := event.RouteDecision{DecisionID: id + "/cancel", TaskID: id, Kind: event.PassCancel, Cancel: &wish}
+	b.send(event.TopicDecisions, id, passed.Type(), passed.DecisionID, passed)
+	var task intake.TaskAnswer
+	b.eventually(func() bool { b.do("GET", "/v1/tasks/"+id, "").into(&task); return task.Decision != nil }, "the router has passed it on")
+	require.Contains(t, string(task.Decision), `"kind":"cancel"`, "there is no other")
+	b.decide(id, 1)
+	b.eventually(func() bool {
+		task = intake.TaskAnswer{}
+		b.do("GET", "/v1/tasks/"+id, "").into(&task)
+		return strings.Contains(string(task.Decision), "interactive")
+	}, "where it went is not hidden by the wish")
+	require.Empty(t, task.EarlierDecisions)
+
 	b.end(event.Outcome{TaskID: id, Status: event.Cancelled})
 	b.eventually(func() bool { return b.do("DELETE", "/v1/tasks/"+id, "").status == 409 }, "ended")
 }

@@ -3,6 +3,7 @@ package board_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -308,4 +309,39 @@ func TestCursorsTravelBetweenInstances(t *testing.T) {
 		require.Len(t, got, len(first))
 		require.Equal(t, "succeeded", v.State)
 	})
+}
+
+func TestAListSaysWhereATaskIs(t *testing.T) {
+	b := board.New(board.Options{})
+	only := func() board.Summary {
+		list, more := b.List(10, func(board.Summary) bool { return true })
+		require.Len(t, list, 1)
+		require.False(t, more)
+		return list[0]
+	}
+	put(t, b, task("x", "SELECT 1"), t0)
+	require.Empty(t, only().Cluster, "nobody has decided yet")
+	put(t, b, decision("x", 1), t0)
+	require.Equal(t, "interactive", only().Cluster)
+	moved := change("x", 2, 1, "running", "")
+	moved.Target = event.Target{Engine: "trino", Cluster: "batch"}
+	put(t, b, moved, t0) // a failover: the same decision
+	require.Equal(t, "batch", only().Cluster)
+	require.Equal(t, "trino", only().Engine)
+	put(t, b, decision("x", 3), t0)
+	require.Equal(t, "interactive", only().Cluster, "it is on its way there")
+	rejected := decision("x", 4)
+	rejected.Kind, rejected.Target = event.Reject, event.Target{}
+	put(t, b, rejected, t0)
+	require.Equal(t, "batch", only().Cluster, "where it was last")
+	put(t, b, outcome("x"), t0)
+	require.Equal(t, "batch", only().Cluster)
+}
+
+func TestStatesAreThoseThatATaskShows(t *testing.T) {
+	states := board.States()
+	require.Contains(t, states, "awaiting_capacity")
+	require.Contains(t, states, "cancelled")
+	require.NotContains(t, states, "lost")
+	require.Len(t, slices.Compact(slices.Sorted(slices.Values(states))), len(states))
 }

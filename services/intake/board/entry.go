@@ -114,7 +114,7 @@ func (e *entry) takeDecision(d event.RouteDecision, raw []byte, at time.Time) bo
 	}
 	e.decided[d.DecisionID] = true
 	if d.Kind != event.PassCancel && (e.decision == nil || d.Attempt > e.decision.Attempt) {
-		e.decision = &event.RouteDecision{DecisionID: d.DecisionID, Attempt: d.Attempt, Kind: d.Kind}
+		e.decision = &event.RouteDecision{DecisionID: d.DecisionID, Attempt: d.Attempt, Kind: d.Kind, Target: d.Target}
 	}
 	if d.Task != nil {
 		e.setTenant(d.Task.Tenant, d.Task.User)
@@ -152,7 +152,7 @@ func (e *entry) takeAttempt(a event.Attempt, raw []byte, at time.Time) bool {
 	}
 	e.attempts[key] = true
 	if e.last == nil || a.Number > e.last.Number || (a.Number == e.last.Number && a.Seq > e.last.Seq) {
-		e.last = &event.Attempt{AttemptID: a.AttemptID, Number: a.Number, Seq: a.Seq, State: a.State, Remedy: a.Remedy}
+		e.last = &event.Attempt{AttemptID: a.AttemptID, Number: a.Number, Seq: a.Seq, State: a.State, Remedy: a.Remedy, Target: a.Target}
 	}
 	e.setTenant(a.Tenant, "")
 	e.add(Attempts, "attempt", rankAttempt(a.Number), raw, at)

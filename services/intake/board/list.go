@@ -37,11 +37,11 @@ func (b *Board) List(limit int, wanted func(Summary) bool) (list []Summary, more
 
 func (e *entry) summary() Summary {
 	s := Summary{TaskID: e.id, Tenant: e.tenant, User: e.user, State: e.state(), SubmittedAt: e.submittedAt, ChangedAt: e.changedAt}
-	if d := e.decision; d != nil {
-		s.Engine, s.Cluster = d.Engine, d.Cluster
-	}
 	if a := e.last; a != nil {
 		s.Engine, s.Cluster, s.Attempts = a.Engine, a.Cluster, a.Number
+	}
+	if d := e.decision; d != nil && d.Cluster != "" && d.Attempt > s.Attempts { // it is on its way there
+		s.Engine, s.Cluster = d.Engine, d.Cluster
 	}
 	if o := e.outcome; o != nil {
 		total, hit := o.TotalMs, o.SLAHit

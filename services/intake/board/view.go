@@ -23,6 +23,21 @@ const (
 	StateEnding    = "ending"    // the last attempt has ended or the Task was rejected; its outcome is on its way
 )
 
+// States are all that a Task can be in, as far as this version knows.
+func States() []string {
+	states := []string{StateAccepted, StateRouted}
+	for _, s := range attempt.States() {
+		if !s.Terminal() {
+			states = append(states, string(s))
+		}
+	}
+	states = append(states, StateRetrying, StateRerouting, StateEnding)
+	for _, s := range []event.Status{event.Succeeded, event.Failed, event.Rejected, event.Cancelled, event.Expired} {
+		states = append(states, string(s))
+	}
+	return states
+}
+
 // Topic is where an event was read.
 type Topic int
 
