@@ -67,6 +67,10 @@ func (c Config) codec() (kgo.CompressionCodec, error) {
 // NewClient builds a kgo client the one way every client here is built: acks from all replicas, idempotent, no linger, read_committed,
 // no topic made by accident, logs, metrics and traces wired. role tells the clients of one process apart.
 func NewClient(c Config, d Deps, role string, more ...kgo.Opt) (*kgo.Client, error) {
+	return newClient(c, d, newDialer(c, d), role, more...)
+}
+
+func newClient(c Config, d Deps, dial *dialer, role string, more ...kgo.Opt) (*kgo.Client, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("kafka settings: %w", err)
 	}
@@ -81,18 +85,19 @@ func NewClient(c Config, d Deps, role string, more ...kgo.Opt) (*kgo.Client, err
 		kgo.ProducerBatchMaxBytesFn(func(topic string) int32 { return int32(d.maxBytes(c.Name(topic))) }),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.DisableClientMetrics(),
+		kgo.Dialer(dial.dial),
 	}
 	if d.Log != nil {
 		opts = append(opts, kgo.WithLogger(kslog.New(slog.New(quiet{d.Log.Handler()}))))
 	}
-	if d.Dialer != nil {
-		opts = append(opts, kgo.Dialer(d.Dialer))
+	if c.TLS.Enabled {
+		conf, err := c.TLS.load()
+		if err != nil {
+			return nil, fmt.Errorf("kafka settings: %w", err)
+		}
+		dial.tls = conf
 	}
-	secure, err := c.securityOpts()
-	if err != nil {
-		return nil, fmt.Errorf("kafka settings: %w", err)
-	}
-	opts = append(opts, secure...)
+	opts = append(opts, c.securityOpts()...)
 	var hooks []kgo.Hook
 	if d.Registry != nil {
 		hooks = append(hooks, kprom.NewMetrics("pointsman_kafka", kprom.Registerer(&polite{Registerer: d.Registry}), kprom.WithClientLabel()))
@@ -107,6 +112,7 @@ func NewClient(c Config, d Deps, role string, more ...kgo.Opt) (*kgo.Client, err
 	if err != nil {
 		return nil, fmt.Errorf("kafka client %s: %w", id, err)
 	}
+	dial.serve(cl)
 	return cl, nil
 }
 

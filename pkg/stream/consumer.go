@@ -159,7 +159,9 @@ func (c *Consumer) session(parent context.Context) (again bool, err error) {
 	c.mu.Lock()
 	c.ready, c.stop, c.fatal = make(chan struct{}), cancel, nil
 	c.mu.Unlock()
-	cl, err := NewClient(c.cfg, c.deps, c.group.Group+"-consumer", c.groupOpts()...)
+	dial := newDialer(c.cfg, c.deps)
+	dial.patience, dial.hurry = c.group.SessionTimeout/2, ctx.Done() // who waits longer is thrown out of the group meanwhile
+	cl, err := newClient(c.cfg, c.deps, dial, c.group.Group+"-consumer", c.groupOpts()...)
 	if err != nil {
 		return false, err
 	}

@@ -19,15 +19,8 @@ const (
 	saslScram512 = "SCRAM-SHA-512"
 )
 
-func (c Config) securityOpts() ([]kgo.Opt, error) {
+func (c Config) securityOpts() []kgo.Opt {
 	var opts []kgo.Opt
-	if c.TLS.Enabled {
-		conf, err := c.TLS.load()
-		if err != nil {
-			return nil, err
-		}
-		opts = append(opts, kgo.DialTLSConfig(conf))
-	}
 	s := c.SASL
 	switch s.Mechanism {
 	case saslPlain:
@@ -46,7 +39,7 @@ func (c Config) securityOpts() ([]kgo.Opt, error) {
 			opts = append(opts, kgo.SASL(scram.Sha512(auth)))
 		}
 	}
-	return opts, nil
+	return opts
 }
 
 // password is read for each connection, so that a rotated one is picked up without a restart.

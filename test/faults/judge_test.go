@@ -59,12 +59,8 @@ func (r record) ideal(sessions bool) expected {
 			return ends(succeeded, expired)
 		}
 		return ends(expired)
-	case r.fault == brokerOut && !r.coin:
+	case r.fault == brokerOut: // whether it is slow or refuses connections
 		return expected{ends: []string{succeeded}, clean: true}
-	case r.fault == brokerOut && r.write && r.moment != placed && r.moment != queued && r.moment != publishing:
-		return ends(succeeded, unknown) // a lone broker that refuses connections costs a member of the group its partitions
-	case r.fault == brokerOut:
-		return ends(succeeded)
 	case r.fault == executorKill || r.fault == paused:
 		switch {
 		case !r.write, r.moment == placed, r.moment == queued, r.moment == publishing:
@@ -139,6 +135,9 @@ func (r record) judge(rows int, e *target) (v verdict) {
 		if a == "" {
 			say("a submission named no attempt")
 		}
+	}
+	if len(r.wire) == 0 && len(r.outcomes) == 1 && r.outcomes[0].Status == event.Succeeded {
+		say("it succeeded, and no submission was seen on the wire")
 	}
 	if rows > 1 {
 		v.duplicate = true

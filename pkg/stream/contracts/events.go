@@ -71,5 +71,9 @@ func Events() []Event {
 			Name: string(event.LedgerRecorded), Go: reflect.TypeFor[ledger.Record](),
 			Summary: "A lease, a claim, note or end of an attempt, or a record of a session's budget was written to a ledger. Whether it counts, only a reader of the whole partition knows.",
 		},
+		{
+			Name: string(event.SlotRecorded), Go: reflect.TypeFor[event.SlotRecord](),
+			Summary: "An executor asks for one of the slots that all executors share, or gives one back, or says what the caps are. Whether it counts, only a reader of the whole topic knows.",
+		},
 	}
 }

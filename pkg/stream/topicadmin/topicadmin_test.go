@@ -27,14 +27,15 @@ func specs(t *testing.T) []topicadmin.Spec {
 	return s
 }
 
-func TestSpecsAreTheTenTopics(t *testing.T) {
+func TestSpecsAreTheElevenTopics(t *testing.T) {
 	var names []string
 	for _, s := range specs(t) {
 		names = append(names, s.Name)
 	}
 	require.ElementsMatch(t, []string{
 		event.TopicRequests, event.TopicDecisions, event.TopicAttempts, event.TopicOutcomes,
-		event.TopicAttemptState, event.TopicBudgetState, event.TopicSignals, event.TopicDeadLetter, event.TopicInputs, event.TopicPolicies,
+		event.TopicAttemptState, event.TopicBudgetState, event.TopicSlots, event.TopicSignals, event.TopicDeadLetter, event.TopicInputs,
+		event.TopicPolicies,
 	}, names)
 	limit := topicadmin.MaxBytes(specs(t))
 	require.Equal(t, 2<<20, limit(event.TopicRequests))
@@ -55,13 +56,13 @@ func TestApplyDiffAndDrift(t *testing.T) {
 		require.NoError(t, err)
 		return p
 	}
-	require.Len(t, diff(), 10)
+	require.Len(t, diff(), 11)
 	require.Contains(t, diff().String(), "+ dev.decisions: create with 6 partitions")
 	require.False(t, diff().Clean())
 
 	plan, err := topicadmin.Apply(t.Context(), b.Config, b.Deps, all, topicadmin.Options{})
 	require.NoError(t, err)
-	require.Len(t, plan, 10)
+	require.Len(t, plan, 11)
 	require.Empty(t, diff())
 	require.Equal(t, "topics are as described\n", diff().String())
 	info := b.TopicInfo("dev.attempt-state")
