@@ -15,6 +15,7 @@ type Layer string
 const (
 	Core      Layer = "core"      // pure: decides, and does nothing
 	Port      Layer = "port"      // what adapters of one kind implement
+	Shared    Layer = "shared"    // what adapters of one kind have in common
 	Adapter   Layer = "adapter"   // speaks to one thing outside
 	Platform  Layer = "platform"  // what any service needs: configuration, telemetry, embedded parts
 	Data      Layer = "data"      // files with an embed.go
@@ -57,7 +58,7 @@ var trees = []struct {
 	layer Layer
 }{
 	{"pkg/engine/*", Adapter}, // each engine is a tree of its own
-	{"pkg/engine/wire", Platform},
+	{"pkg/engine/wire", Shared},
 	{"pkg/history", Adapter},
 	{"pkg/stream", Adapter},
 	{"pkg/catalog", Adapter},
@@ -92,7 +93,8 @@ var ports = []string{"pkg/engine"}
 var allowed = map[Layer][]Layer{
 	Core:      {Core},
 	Port:      {Core},
-	Adapter:   {Core, Port, Platform, Data},
+	Shared:    {Core, Port, Platform},
+	Adapter:   {Core, Port, Shared, Platform, Data},
 	Platform:  {Platform},
 	Data:      {},
 	Wiring:    {Core, Port, Adapter, Platform},
@@ -100,7 +102,7 @@ var allowed = map[Layer][]Layer{
 	Command:   {Core, Port, Adapter, Platform, Data, Wiring, Service, Loadgen},
 	Loadgen:   {Core, Platform, Data}, // of core only loadgenCore
 	Generator: {Core, Port, Adapter, Platform, Data, Wiring, Service, Command},
-	Testing:   {Core, Port, Adapter, Platform, Data, Wiring, Service, Command, Loadgen, Testing},
+	Testing:   {Core, Port, Shared, Adapter, Platform, Data, Wiring, Service, Command, Loadgen, Testing},
 }
 
 // loadgenCore is what a producer outside would find in the contracts.

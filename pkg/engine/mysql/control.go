@@ -13,6 +13,7 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 
 	"github.com/pointsman/pointsman/pkg/engine"
+	"github.com/pointsman/pointsman/pkg/engine/wire"
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/signal"
 )
@@ -176,7 +177,7 @@ func (e *Engine) Kill(ctx context.Context, id string) (bool, error) {
 		for _, p := range found {
 			seen = true
 			if err == nil {
-				err = e.killConnection(ctx, p.id, time.Since(began) > stopWithin/2)
+				err = e.killConnection(ctx, p.id, time.Since(began) > wire.StopWithin/2)
 			}
 		}
 		switch {

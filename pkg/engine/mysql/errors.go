@@ -6,7 +6,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"strconv"
-	"syscall"
 
 	mysqldriver "github.com/go-sql-driver/mysql"
 
@@ -19,8 +18,6 @@ const (
 	codeInterrupted = 1317
 	codeKilled      = 1927 // MariaDB
 )
-
-var errHalfSent = errors.New("the connection broke while the statement was being sent, and its guard ran out before the rest of it left")
 
 // wrap gives an error its native code and says how far the submission had come. sub is nil for control statements.
 func (e *Engine) wrap(err error, sub *wire.Submission) *engine.Error {
@@ -38,22 +35,7 @@ func (e *Engine) wrap(err error, sub *wire.Submission) *engine.Error {
 	} else if broken(err) {
 		out.Err = errors.New("the connection to the server broke")
 	}
-	switch {
-	case sub == nil:
-		if out.Code == "" && refused(err) {
-			out.Phase, out.Err = engine.NotSent, err
-		}
-	case !sub.Sent():
-		out.Phase = engine.NotSent
-		switch {
-		case sub.Expired() || errors.Is(err, engine.ErrGuardExpired):
-			out.Err = engine.ErrGuardExpired
-		case errors.Is(err, errDuplicate):
-			out.Phase = engine.SentUnknown // not this one, but the other
-		}
-	case sub.Expired():
-		out.Err = errHalfSent // whoever reads ErrGuardExpired may send it again
-	}
+	sub.Place(out, err)
 	return out
 }
 
@@ -77,6 +59,3 @@ func (e *Engine) goingDown() bool {
 	_ = conn.Close()
 	return false
 }
-
-// refused says that nobody listens at the address. A dial that times out says nothing of what runs there.
-func refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }

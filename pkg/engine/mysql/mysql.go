@@ -56,10 +56,6 @@ const (
 	spareAge           = time.Minute
 	controlConns       = 4
 	controlIdle        = 10 * time.Minute
-	// stopWithin bounds how long a stop waits for the server's own word before the connection is dropped.
-	stopWithin = 5 * time.Second
-	// dropAfter is how long the rest of a result that nobody wants is awaited: a server that waits for its reader does not listen.
-	dropAfter = 500 * time.Millisecond
 )
 
 // Engine is one server.
@@ -109,7 +105,7 @@ func Open(cfg Config) (*Engine, error) {
 	e.control.SetMaxOpenConns(controlConns)
 	e.control.SetMaxIdleConns(controlConns)
 	e.control.SetConnMaxIdleTime(controlIdle)
-	e.spares = wire.NewSpares(wire.SparesConfig[*session]{Dial: e.dial, Close: (*session).close, Keep: max(cfg.Spares, 0), MaxAge: spareAge})
+	e.spares = wire.NewSpares(wire.SparesConfig[*session]{Dial: e.dial, Close: (*session).Close, Keep: max(cfg.Spares, 0), MaxAge: spareAge})
 	return e, nil
 }
 

@@ -33,6 +33,8 @@ type session struct {
 	once  sync.Once
 }
 
+var _ wire.Session = (*session)(nil)
+
 // dial makes a session on which nothing has run.
 func (e *Engine) dial(ctx context.Context) (*session, error) {
 	s := &session{engine: e}
@@ -62,7 +64,7 @@ func (e *Engine) dial(ctx context.Context) (*session, error) {
 		s.id, err = strconv.ParseUint(text(row[0]), 10, 64)
 	}
 	if err != nil {
-		s.close()
+		s.Close()
 		return nil, err
 	}
 	if e.flavour.Load() == nil {
@@ -236,45 +238,34 @@ const (
 	lockWait  = 20 * time.Millisecond
 )
 
-var errDuplicate = errors.New("an attempt with this id has a connection at the server already")
-
 // claim keeps one attempt from running twice.
 func (s *session) claim(ctx context.Context, t *traits, id string) error {
 	if !t.locks {
 		found, err := s.engine.processes(ctx, t, id)
 		if err == nil && len(found) > 0 {
-			err = errDuplicate
+			err = wire.ErrDuplicate
 		}
 		return err
 	}
-	for try := range lockTries {
+	return wire.Lock(ctx, lockTries, lockWait, func() (bool, error) {
 		row, err := s.ask(ctx, "SELECT GET_LOCK('"+wire.LockName(id)+"', 0)")
-		if err != nil {
-			return err
-		}
-		if len(row) == 1 && text(row[0]) == "1" {
-			return nil
-		}
-		// Who holds it may be a connection that did nothing and is just going away.
-		if try < lockTries-1 {
-			select {
-			case <-time.After(lockWait):
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
-		}
-	}
-	return errDuplicate
+		return len(row) == 1 && text(row[0]) == "1", err
+	})
 }
 
 // mark is what leads an attempt's statement.
 func mark(id string) string { return "/* pointsman:" + wire.Name(id) + " */ " }
 
-// drop cuts the connection. What waits for the server returns.
-func (s *session) drop() { _ = s.wire.Close() }
+// Stop tells the server to stop what runs in the session.
+func (s *session) Stop(ctx context.Context) error {
+	return s.engine.killConnection(ctx, s.id, false)
+}
 
-// close ends the session.
-func (s *session) close() {
+// Drop cuts the connection. What waits for the server returns.
+func (s *session) Drop() { _ = s.wire.Close() }
+
+// Close ends the session.
+func (s *session) Close() {
 	s.once.Do(func() {
 		_ = s.wire.SetDeadline(time.Now().Add(time.Second)) // a farewell may not block
 		_ = s.conn.Close()

@@ -29,7 +29,7 @@ func (e *Engine) configurePool(pool *pgxpool.Config) {
 // they were used. All that is asked there may be asked twice.
 func (e *Engine) ask(ctx context.Context, question func() error) error {
 	err := question()
-	if said, ok := pgError(err); err == nil || errors.Is(err, pgx.ErrNoRows) || refused(err) || ctx.Err() != nil || (ok && said.Code != codeShutdown) {
+	if said, ok := pgError(err); err == nil || errors.Is(err, pgx.ErrNoRows) || wire.Refused(err) || ctx.Err() != nil || (ok && said.Code != codeShutdown) {
 		return err
 	}
 	e.control.Reset()
@@ -67,7 +67,7 @@ func (e *Engine) Kill(ctx context.Context, id string) (bool, error) {
 	began := time.Now()
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 250*time.Millisecond) {
 		stop := "pg_cancel_backend"
-		if time.Since(began) > stopWithin/2 {
+		if time.Since(began) > wire.StopWithin/2 {
 			stop = "pg_terminate_backend"
 		}
 		var n int

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/pointsman/pointsman/pkg/engine"
+	"github.com/pointsman/pointsman/pkg/engine/wire"
 )
 
 // SQLSTATEs that mean several things.
@@ -17,8 +17,6 @@ const (
 	codeCancelled = "57014"
 	codeShutdown  = "57P01"
 )
-
-var errHalfSent = errors.New("the connection broke while the statement was being sent, and its guard ran out before the rest of it left")
 
 // wrap gives an error its SQLSTATE and says how far the submission had come. r is nil for control statements.
 func (e *Engine) wrap(err error, r *run) *engine.Error {
@@ -34,22 +32,11 @@ func (e *Engine) wrap(err error, r *run) *engine.Error {
 	} else if failed, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		out.Err = failed // names user and database, never the password
 	}
-	switch {
-	case r == nil:
-		if out.Code == "" && refused(err) {
-			out.Phase = engine.NotSent
-		}
-	case !r.sub.Sent():
-		out.Phase = engine.NotSent
-		switch {
-		case r.sub.Expired() || errors.Is(err, engine.ErrGuardExpired):
-			out.Err = engine.ErrGuardExpired
-		case errors.Is(err, errDuplicate):
-			out.Phase = engine.SentUnknown // not this one, but the other
-		}
-	case errors.Is(err, engine.ErrGuardExpired):
-		out.Err = errHalfSent // whoever reads ErrGuardExpired may send it again
+	var sub *wire.Submission
+	if r != nil {
+		sub = r.sub
 	}
+	sub.Place(out, err)
 	return out
 }
 
@@ -94,6 +81,3 @@ func (e *Engine) goingDown() bool {
 	_ = conn.Close(ctx)
 	return false
 }
-
-// refused says that nobody listens at the address. A dial that times out says nothing of what runs there.
-func refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }

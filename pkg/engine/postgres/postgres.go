@@ -58,10 +58,6 @@ const (
 	spareAge           = time.Minute
 	controlConns       = 4
 	controlName        = "pointsman"
-	// stopWithin bounds how long a stop waits for the server's own word before the connection is dropped.
-	stopWithin = 5 * time.Second
-	// dropAfter is how long the rest of a result that nobody wants is awaited: a server that waits for its reader does not listen.
-	dropAfter = 500 * time.Millisecond
 )
 
 // Engine is one PostgreSQL server.
@@ -112,7 +108,7 @@ func Open(cfg Config) (*Engine, error) {
 	if e.control, err = pgxpool.NewWithConfig(e.life, pool); err != nil {
 		return nil, fmt.Errorf("opening cluster %s: %w", cfg.Name, err)
 	}
-	e.spares = wire.NewSpares(wire.SparesConfig[*session]{Dial: e.dial, Close: (*session).close, Keep: max(cfg.Spares, 0), MaxAge: spareAge})
+	e.spares = wire.NewSpares(wire.SparesConfig[*session]{Dial: e.dial, Close: (*session).Close, Keep: max(cfg.Spares, 0), MaxAge: spareAge})
 	return e, nil
 }
 

@@ -32,6 +32,8 @@ type session struct {
 	once     sync.Once
 }
 
+var _ wire.Session = (*session)(nil)
+
 var errNotStopped = errors.New("a write is not stopped because its connection broke")
 
 // dial makes a session on which nothing has run.
@@ -96,37 +98,27 @@ func (e *Engine) learn(ctx context.Context, s *session) {
 // prepare makes a session the attempt's: one statement that sets everything and takes the attempt's lock.
 func (s *session) prepare(ctx context.Context, q engine.Query) error {
 	sql, params := s.engine.preparation(q)
-	for try := range lockTries {
+	return wire.Lock(ctx, lockTries, lockWait, func() (bool, error) {
 		r := s.pg.ExecParams(ctx, sql, params, nil, nil, nil).Read()
 		if r.Err != nil {
-			return r.Err
+			return false, r.Err
 		}
 		if len(r.Rows) != 1 || len(r.Rows[0]) == 0 {
-			return errors.New("the server gave no answer to what a session is set up with")
+			return false, errors.New("the server gave no answer to what a session is set up with")
 		}
 		row := r.Rows[0]
-		if string(row[len(row)-1]) == "t" {
-			s.stoppable.Store(q.ReadOnly)
-			return nil
+		if string(row[len(row)-1]) != "t" {
+			return false, nil
 		}
-		// Who holds it may be a session of ours that did nothing and is just going away; a busy server takes its time to notice.
-		if try < lockTries-1 {
-			select {
-			case <-time.After(lockWait):
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
-		}
-	}
-	return errDuplicate
+		s.stoppable.Store(q.ReadOnly)
+		return true, nil
+	})
 }
 
 const (
 	lockTries = 25
 	lockWait  = 40 * time.Millisecond
 )
-
-var errDuplicate = errors.New("an attempt with this id has a session at the server already")
 
 // preparation is the statement that makes a session the attempt's. What a resource profile sets comes behind the time zone, so
 // that it may choose another one, and before all on which this adapter relies.
@@ -165,28 +157,28 @@ func (e *Engine) preparation(q engine.Query) (sql string, params [][]byte) {
 
 func quoteIdent(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
 
-// cancel tells the server to stop what runs in the session. It needs none of the server's connections.
-func (s *session) cancel(ctx context.Context) error {
+// Stop tells the server to stop what runs in the session. It needs none of the server's connections.
+func (s *session) Stop(ctx context.Context) error {
 	s.stoppable.Store(true)
 	return s.pg.CancelRequest(ctx)
 }
 
-// drop cuts the connection. What waits for the server returns.
-func (s *session) drop() { _ = s.conn.Close() }
+// Drop cuts the connection. What waits for the server returns.
+func (s *session) Drop() { _ = s.conn.Close() }
 
-// close ends the session, in the background: nobody has to wait for it.
-func (s *session) close() {
+// Close ends the session, in the background: nobody has to wait for it.
+func (s *session) Close() {
 	s.once.Do(func() {
 		go func() {
 			defer s.engine.open.Add(-1)
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
-			defer context.AfterFunc(s.engine.life, s.drop)()
+			defer context.AfterFunc(s.engine.life, s.Drop)()
 			_ = s.pg.Close(ctx) // it is closed in any case
 			select {
 			case <-s.pg.CleanupDone(): // the driver may be telling the server to stop
 			case <-s.engine.life.Done():
-				s.drop()
+				s.Drop()
 				<-s.pg.CleanupDone()
 			}
 		}()

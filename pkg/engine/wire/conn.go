@@ -1,7 +1,8 @@
 // Package wire is what adapters of engines with a connection per session share: a guard on a connection's first byte, names
-// that every engine can carry, and connections that are kept ready.
+// that every engine can carry, connections that are kept ready, and how a statement in a session of its own is begun, read and
+// stopped.
 //
-// It knows no engine and no protocol. ClickHouse's adapter has a guard of its own, since its native protocol opens with a hello that is not the query's.
+// It knows no engine and no protocol: how a session is made, spoken to and told to stop is its adapter's. ClickHouse's adapter has a guard of its own, since its native protocol opens with a hello that is not the query's.
 package wire
 
 import (

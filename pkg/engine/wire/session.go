@@ -1,0 +1,86 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"syscall"
+	"time"
+
+	"github.com/pointsman/pointsman/pkg/engine"
+)
+
+// ErrDuplicate refuses an attempt that has a session at the server already.
+var ErrDuplicate = errors.New("an attempt with this id has a session at the server already")
+
+var errHalfSent = errors.New("the connection broke while the statement was being sent, and its guard ran out before the rest of it left")
+
+// Ready takes a connection and makes it the attempt's. One that was kept ready may have gone away meanwhile, or its network: then
+// another one is taken. Nothing of the statement has left, so nobody has to wait for a server that says nothing for longer than
+// within. broken says of an error of prepare that it was the connection.
+func (s *Spares[C]) Ready(ctx context.Context, sub *Submission, within time.Duration, prepare func(context.Context, C) error, broken func(C, error) bool) (C, error) {
+	var none C
+	for {
+		conn, spare, err := s.Take(ctx)
+		if err != nil {
+			return none, err
+		}
+		if sub.TooLate() { // it will be submitted again, and must not meet the lock of a session that is just going away
+			s.cfg.Close(conn)
+			return none, engine.ErrGuardExpired
+		}
+		bound, cancel := context.WithTimeout(ctx, within)
+		err = prepare(bound, conn)
+		another := spare && (bound.Err() != nil || err != nil && broken(conn, err)) && ctx.Err() == nil
+		cancel()
+		if err == nil {
+			return conn, nil
+		}
+		s.cfg.Close(conn)
+		if !another {
+			return none, err
+		}
+	}
+}
+
+// Lock tries to take an attempt's lock, several times: who holds it may be a session of ours that did nothing and is just going
+// away, and a busy server takes its time to notice.
+func Lock(ctx context.Context, tries int, wait time.Duration, try func() (bool, error)) error {
+	for n := range tries {
+		if got, err := try(); got || err != nil {
+			return err
+		}
+		if n == tries-1 {
+			break
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return ErrDuplicate
+}
+
+// Place says how far a submission had come when it failed of err, where the server itself has not said so. A nil submission is a
+// control statement.
+func (s *Submission) Place(out *engine.Error, err error) {
+	switch {
+	case s == nil:
+		if out.Code == "" && Refused(err) {
+			out.Phase = engine.NotSent
+		}
+	case !s.Sent():
+		out.Phase = engine.NotSent
+		switch {
+		case s.Expired() || errors.Is(err, engine.ErrGuardExpired):
+			out.Err = engine.ErrGuardExpired
+		case errors.Is(err, ErrDuplicate):
+			out.Phase = engine.SentUnknown // not this one, but the other
+		}
+	case s.Expired() || errors.Is(err, engine.ErrGuardExpired):
+		out.Err = errHalfSent // whoever reads ErrGuardExpired may send it again
+	}
+}
+
+// Refused says that nobody listens at the address. A dial that times out says nothing of what runs there.
+func Refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
