@@ -23,6 +23,7 @@ const (
 	TopicOutcomes     = "outcomes"
 	TopicAttemptState = "attempt-state"
 	TopicBudgetState  = "budget-state"
+	TopicSlots        = "slots"
 	TopicSignals      = "signals"
 	TopicDeadLetter   = "deadletter"
 )
@@ -42,6 +43,7 @@ const (
 	TaskEnded        Type = "pointsman.task.ended.v1"
 	ClusterObserved  Type = "pointsman.cluster.observed.v1"
 	LedgerRecorded   Type = "pointsman.ledger.recorded.v1"
+	SlotRecorded     Type = "pointsman.slot.recorded.v1"
 
 	attemptPrefix = "pointsman.attempt."
 )
