@@ -26,10 +26,11 @@ func TestFaultMatrixClickHouse(t *testing.T) {
 	if *count > 0 {
 		n, lanes = *count, *lanesOf
 	}
-	matrix(t, embedded(t), n, lanes, *count > 0)
+	e, _ := embedded(t)
+	matrix(t, e, n, lanes, *count > 0)
 }
 
-func embedded(t *testing.T) *target {
+func embedded(t *testing.T) (*target, *chdb.Engine) {
 	server := chdbtest.Start(t, chdb.Config{Name: "faults", Settings: map[string]string{"max_threads": "1"}})
 	do := func(sql string) (string, error) {
 		resp, err := http.Post("http://"+server.Addr()+"/?"+url.Values{"user": {"default"}}.Encode(), "text/plain", strings.NewReader(sql))
@@ -77,5 +78,5 @@ func embedded(t *testing.T) *target {
 			server.Kill()
 			await(30*time.Second, func() bool { return server.Restarts() > before && server.State() == supervise.Ready })
 		},
-	}
+	}, server
 }

@@ -1,10 +1,7 @@
 package faults_test
 
 import (
-	"maps"
 	"net"
-	"regexp"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,11 +10,12 @@ import (
 )
 
 // gate stands between one executor process and an engine. It counts what leaves, holds answers back, and does to connections what
-// networks do. It knows no protocol: attempts and statements are found by texts that every engine is sent as they are.
+// networks do. Attempts and statements are found by texts that every engine is sent as they are.
 type gate struct {
 	addr, target string
 	wire         *wire
-	whole        bool // an answer comes over other connections than its statement went
+	requests     func() requests // of one connection
+	whole        bool            // an answer comes over other connections than its statement went
 
 	mu     sync.Mutex
 	wake   *sync.Cond
@@ -26,6 +24,7 @@ type gate struct {
 	fault  fault // of connections from now on
 	noise  []byte
 	task   string
+	fetch  bool          // it is not the statement that the task is known by, but the request for its rows
 	credit int           // bytes of the answer to the task's statement that still come through; below 0 all
 	hit    chan struct{} // closed when the task's statement has come by
 	spent  chan struct{} // closed when the credit is used up
@@ -37,27 +36,31 @@ type gate struct {
 // link is one connection.
 type link struct {
 	client, server net.Conn
-	marked         bool // it carried the statement
+	task           string // whose statement it carried last
+	marked         bool   // it carried what the gate waits for
 	hung, slow     bool
 	struck         bool // nothing good comes of it any more
 }
 
-func newGate(t testing.TB, target string, w *wire, whole bool) *gate {
+func newGate(t testing.TB, e *target, w *wire, whole bool) *gate {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	g := &gate{addr: l.Addr().String(), target: target, wire: w, whole: whole, listen: l, links: map[*link]struct{}{}, credit: -1}
+	g := &gate{addr: l.Addr().String(), target: e.addr, wire: w, requests: e.requests, whole: whole, listen: l, links: map[*link]struct{}{}, credit: -1}
+	if g.requests == nil {
+		g.requests = func() requests { return &texts{} }
+	}
 	g.wake = sync.NewCond(&g.mu)
 	g.group.Go(func() { g.accept(l) })
 	return g
 }
 
-// hold lets only so many bytes of the answer to a task's statement through. hit is closed when the statement comes by, spent
-// when the bytes have gone.
-func (g *gate) hold(task string, credit int) (hit, spent <-chan struct{}) {
+// hold lets only so many bytes of the answer to a task's statement through, or of the answer to the request for its rows. hit is
+// closed when that comes by, spent when the bytes have gone.
+func (g *gate) hold(task string, fetch bool, credit int) (hit, spent <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.task, g.credit, g.hit, g.spent = task, credit, make(chan struct{}), make(chan struct{})
+	g.task, g.fetch, g.credit, g.hit, g.spent = task, fetch, credit, make(chan struct{}), make(chan struct{})
 	if credit == 0 {
 		close(g.spent)
 	}
@@ -209,7 +212,7 @@ func (g *gate) carry(client net.Conn) {
 		g.answers(k)
 		k.close(false)
 	})
-	var reader texts
+	reader := g.requests()
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := client.Read(buf)
@@ -218,7 +221,9 @@ func (g *gate) carry(client net.Conn) {
 				return
 			}
 			for _, s := range reader.read(buf[:n]) {
-				g.wire.count(s)
+				if !s.fetch {
+					g.wire.count(s)
+				}
 				g.saw(k, s)
 			}
 			if _, err := server.Write(buf[:n]); err != nil {
@@ -249,7 +254,10 @@ func (g *gate) pass(k *link) bool {
 func (g *gate) saw(k *link, s statement) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.task == s.task && g.hit != nil && !k.marked {
+	if !s.fetch {
+		k.task = s.task
+	}
+	if g.task == k.task && g.fetch == s.fetch && g.hit != nil && !k.marked {
 		k.marked = true
 		select {
 		case <-g.hit:
@@ -330,64 +338,6 @@ var noise = func() []byte {
 
 // zeros announce nothing, where something has to come.
 var zeros = make([]byte, 64)
-
-// statement is a submission on the wire.
-type statement struct {
-	task    string
-	attempt string // "" if the connection had named none of this task
-}
-
-// texts finds submissions in what a client sends: the attempt's id comes before its statement on the same connection, which has a
-// mark in it.
-type texts struct {
-	carry   string
-	attempt string
-}
-
-var known = regexp.MustCompile(`(f\d{6})(?:/|%2F)(\d+)|mark_(f\d{6})_`)
-
-func (x *texts) read(p []byte) (out []statement) {
-	text := x.carry + string(p)
-	end := 0
-	for _, m := range known.FindAllStringSubmatchIndex(text, -1) {
-		end = m[1]
-		if m[2] >= 0 {
-			x.attempt = text[m[2]:m[3]] + "/" + text[m[4]:m[5]]
-			continue
-		}
-		s := statement{task: text[m[6]:m[7]]}
-		if strings.HasPrefix(x.attempt, s.task+"/") {
-			s.attempt = x.attempt
-		}
-		out = append(out, s)
-	}
-	x.carry = text[max(end, len(text)-24):]
-	return out
-}
-
-// wire counts submissions of all processes.
-type wire struct {
-	mu   sync.Mutex
-	seen map[string]map[string]int // task, attempt
-}
-
-func (w *wire) count(s statement) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.seen[s.task] == nil {
-		w.seen[s.task] = map[string]int{}
-	}
-	w.seen[s.task][s.attempt]++
-}
-
-// take gives the counts of a task.
-func (w *wire) of(task string) map[string]int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	out := map[string]int{}
-	maps.Copy(out, w.seen[task])
-	return out
-}
 
 // settle ends what hangs on, once nobody waits for it.
 func (g *gate) settle() {

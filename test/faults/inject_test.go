@@ -137,16 +137,16 @@ func (l *lane) moment(r *record, p *proc, d event.RouteDecision) (arrive func() 
 			return ok
 		}, func() {}
 	case sent:
-		hit, _ := p.main.hold(r.id, 0)
+		hit, _ := p.main.hold(r.id, false, 0)
 		return func() bool { return came(hit) }, open
 	case running:
 		if !l.engine.whole && r.fault != engineError {
-			p.main.hold(r.id, 0)
+			p.main.hold(r.id, l.engine.tickets && !r.write, 0)
 		}
 		return func() bool { return await(arriving, func() bool { return l.was(id, "running") }) }, open
 	case firstRow:
 		reached, release := p.stopAt(executor.StepSubmitted, id)
-		p.main.hold(r.id, l.engine.first)
+		p.main.hold(r.id, false, l.engine.first)
 		return func() bool { return came(reached) }, func() {
 			release()
 			time.Sleep(20 * time.Millisecond)
@@ -157,7 +157,7 @@ func (l *lane) moment(r *record, p *proc, d event.RouteDecision) (arrive func() 
 		if r.fault == engineError {
 			credit = -1
 		}
-		_, spent := p.main.hold(r.id, credit)
+		_, spent := p.main.hold(r.id, false, credit)
 		return func() bool {
 			return r.fault == engineError || came(spent) && await(arriving, func() bool { return l.was(id, "delivering") })
 		}, open

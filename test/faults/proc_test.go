@@ -58,7 +58,7 @@ const guardLeave = time.Second
 
 func (l *lane) start() *proc {
 	p := &proc{network: newNetwork(), at: map[string]chan struct{}{}, until: map[string]chan struct{}{}}
-	p.main, p.spare = newGate(l.t, l.engine.addr, l.wire, l.engine.whole), newGate(l.t, l.engine.addr, l.wire, false)
+	p.main, p.spare = newGate(l.t, l.engine, l.wire, l.engine.whole), newGate(l.t, l.engine, l.wire, false)
 	cfg := executor.Default()
 	cfg.Telemetry.Admin.Address = ""
 	cfg.Kafka = l.broker.Config

@@ -23,7 +23,9 @@ type target struct {
 	resources  map[string]executor.Limits
 	sessions   bool   // an attempt's session is made ready before its statement leaves
 	whole      bool   // a statement's answer comes over other connections than it went
+	tickets    bool   // a read runs once its rows are asked for
 	queue      string // unused when the queue is the executor's own line
+	requests   func() requests
 
 	quick, quickAnswer string
 	slow, slowAnswer   string // most of a second

@@ -50,6 +50,7 @@ type Server struct {
 	group  sync.WaitGroup
 
 	mu         sync.Mutex
+	grpc       *grpc.Server
 	statements map[string]*statement // by handle
 	tokens     map[string]bool
 }
@@ -75,12 +76,9 @@ func Start(t testing.TB, cfg Config) *Server {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	s.addr = l.Addr().String()
-	options := append([]grpc.ServerOption{grpc.UnaryInterceptor(s.unary), grpc.StreamInterceptor(s.stream)}, cfg.Options...)
-	g := grpc.NewServer(options...)
-	flight.RegisterFlightServiceServer(g, &service{FlightServer: flightsql.NewFlightServer(s), server: s})
-	s.group.Go(func() { _ = g.Serve(l) })
+	s.serve(l)
 	t.Cleanup(func() {
-		g.Stop()
+		s.serving().Stop()
 		s.group.Wait()
 		s.engine.close()
 		s.mu.Lock()
@@ -90,6 +88,39 @@ func Start(t testing.TB, cfg Config) *Server {
 		}
 	})
 	return s
+}
+
+func (s *Server) serve(l net.Listener) {
+	options := append([]grpc.ServerOption{grpc.UnaryInterceptor(s.unary), grpc.StreamInterceptor(s.stream)}, s.cfg.Options...)
+	g := grpc.NewServer(options...)
+	flight.RegisterFlightServiceServer(g, &service{FlightServer: flightsql.NewFlightServer(s), server: s})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.grpc = g
+	s.group.Go(func() { _ = g.Serve(l) })
+}
+
+func (s *Server) serving() *grpc.Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.grpc
+}
+
+// Restart is what a server that dies is to its clients: all connections are gone at once, nobody listens during what happens meanwhile,
+// and then one listens at the same address that knows nothing of before.
+func (s *Server) Restart(t testing.TB, meanwhile func()) {
+	t.Helper()
+	s.serving().Stop()
+	meanwhile()
+	s.mu.Lock()
+	for _, st := range s.statements {
+		st.expires.Stop()
+	}
+	clear(s.statements)
+	s.mu.Unlock()
+	l, err := net.Listen("tcp", s.addr)
+	require.NoError(t, err)
+	s.serve(l)
 }
 
 // Addr is where it listens.

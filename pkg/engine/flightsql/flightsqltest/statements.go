@@ -145,7 +145,7 @@ var statuses = map[int]codes.Code{
 	46: codes.NotFound, 47: codes.NotFound, 60: codes.NotFound, 81: codes.NotFound, 57: codes.AlreadyExists,
 	36: codes.InvalidArgument, 43: codes.InvalidArgument, 53: codes.InvalidArgument, 62: codes.InvalidArgument, 115: codes.InvalidArgument,
 	48: codes.Unimplemented, 153: codes.OutOfRange, 395: codes.FailedPrecondition, 164: codes.FailedPrecondition,
-	241: codes.ResourceExhausted, 202: codes.ResourceExhausted, 159: codes.DeadlineExceeded, 394: codes.Canceled, 497: codes.PermissionDenied,
+	241: codes.ResourceExhausted, 202: codes.ResourceExhausted, 158: codes.ResourceExhausted, 396: codes.ResourceExhausted, 159: codes.DeadlineExceeded, 394: codes.Canceled, 497: codes.PermissionDenied,
 }
 
 func asStatus(ctx context.Context, err error) error {
