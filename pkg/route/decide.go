@@ -193,8 +193,9 @@ func reject(d event.RouteDecision, r event.Reason, rejection *event.Rejection) e
 	return d
 }
 
-// retryAfter is how long who finds no candidate is told to wait when nothing says how long it takes.
-const retryAfter = 5
+// retryAfterSeconds is how long who finds no candidate is told to wait when nothing says how long it takes. A guess:
+// about how often the profiler's canaries find out that a cluster is back.
+const retryAfterSeconds = 5
 
 // advise adds when to try again, if waiting helps anywhere: after the shortest of the waits that are known.
 func (s *scene) advise(d event.RouteDecision) event.RouteDecision {
@@ -205,7 +206,7 @@ func (s *scene) advise(d event.RouteDecision) event.RouteDecision {
 		if c.Filtered == nil || !c.Filtered.WaitHelps {
 			continue
 		}
-		after := float64(retryAfter)
+		after := float64(retryAfterSeconds)
 		if wait, ok := c.parts.queue.Get(); ok && c.Filtered.Code == string(QueueWaitOverLimit) {
 			after = math.Max(1, math.Ceil((wait-float64(c.pool.MaxQueueWait.Milliseconds()))/1000))
 		}

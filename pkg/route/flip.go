@@ -105,6 +105,9 @@ func (s *scene) flipQueue(c *candidate, p float64) *event.Flip {
 	return c.flipTo(event.Flip{What: FlipQueue, To: value(math.Floor(wait))})
 }
 
+// mostSpeedUp is how many times faster a query may have to run for that to be named: none gets faster than that by itself.
+const mostSpeedUp = 10
+
 // flipCompletion is the wait, or else the execution time, with which the candidate's total falls into the winner's band.
 func (s *scene) flipCompletion(winner, c *candidate) *event.Flip {
 	most := s.totals.edge(winner.bands[byCompletion])
@@ -113,7 +116,7 @@ func (s *scene) flipCompletion(winner, c *candidate) *event.Flip {
 		return c.flipTo(event.Flip{What: FlipQueue, To: value(math.Floor(wait))})
 	}
 	exec := p.time.Exec.Mean()
-	if run := most - (p.total - exec); run > exec/10 { // no query gets faster than that by itself
+	if run := most - (p.total - exec); run > exec/mostSpeedUp {
 		return c.flipTo(event.Flip{What: FlipRun, To: value(math.Floor(run*10) / 10)})
 	}
 	return nil
@@ -131,7 +134,7 @@ func (s *scene) flipLoad(winner, c *candidate) *event.Flip {
 	if !ok {
 		return nil
 	}
-	most := math.Ceil(float64(winner.bands[byLoad]+1)/10*slots) - 1
+	most := math.Ceil(float64(winner.bands[byLoad]+1)/loadBandsFull*slots) - 1
 	return c.flipTo(event.Flip{What: FlipQueries, To: value(math.Max(most, 0))})
 }
 

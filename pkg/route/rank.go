@@ -85,6 +85,14 @@ func (s *scene) rank(cands []*candidate) {
 	}
 }
 
+// How far apart candidates have to be for a factor to tell them apart. They are properties of the estimates, which are no finer, and
+// no wish of whoever writes a policy: so they are no thresholds.
+const (
+	completionStep = 1.5  // the ratio of two completion times
+	costStep       = 1.25 // the ratio of two costs
+	loadBandsFull  = 10   // the bands between an idle cluster and one whose slots are all taken
+)
+
 // shares are the parts of the SLA target below which a candidate falls into the next band.
 var shares = [...]float64{1, 0.75, 0.4, 0.1}
 
@@ -122,7 +130,7 @@ func (s *scene) needed(band int) float64 {
 // sure reports whether the candidate's queue and health are known.
 func (c *candidate) sure() bool { return c.parts.waitKnown && c.seen }
 
-// completionBands count only where the SLA is as good as lost: then the sooner the better, in steps of a factor of 1.5.
+// completionBands count only where the SLA is as good as lost: then the sooner the better, in steps of completionStep.
 func completionBands(s *scene, cands []*candidate, out []banded) bool {
 	return logBands(cands, out, &s.totals, func(c *candidate) (float64, bool) { return c.parts.total, c.bands[bySLA] >= lost })
 }
@@ -146,7 +154,7 @@ func hintBands(s *scene, cands []*candidate, out []banded) bool {
 	return len(asked) > 0
 }
 
-// costBands are steps of a quarter.
+// costBands are steps of costStep.
 func costBands(s *scene, cands []*candidate, out []banded) bool {
 	return logBands(cands, out, &s.costs, func(c *candidate) (float64, bool) { return c.parts.cost, true })
 }
@@ -198,7 +206,7 @@ func logBands(cands []*candidate, out []banded, sc *scale, of func(*candidate) (
 	return says
 }
 
-// loadBands are tenths of the slots. If any candidate's load is unknown the factor says nothing: a missing signal must
+// loadBands are parts of the slots. If any candidate's load is unknown the factor says nothing: a missing signal must
 // look neither idle nor full.
 func loadBands(_ *scene, cands []*candidate, out []banded) bool {
 	for i, c := range cands {
@@ -206,7 +214,7 @@ func loadBands(_ *scene, cands []*candidate, out []banded) bool {
 			clear(out)
 			return false
 		}
-		out[i] = banded{value(c.parts.load), int(math.Floor(round(c.parts.load)*10 + 1e-9))}
+		out[i] = banded{value(c.parts.load), int(math.Floor(round(c.parts.load)*loadBandsFull + 1e-9))}
 	}
 	return true
 }

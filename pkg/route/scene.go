@@ -97,7 +97,7 @@ type engineRuns struct {
 func newScene(in *Input) *scene {
 	s := &scene{
 		in: in, slaLeft: in.slaLeftMs(), deadlineLeft: float64(in.deadline().Sub(in.Now).Milliseconds()),
-		bytes: in.scanBytes(), totals: scale{step: 1.5}, costs: scale{step: 1.25},
+		bytes: in.scanBytes(), totals: scale{step: completionStep}, costs: scale{step: costStep},
 	}
 	pools, n := in.Policy.Pools, 0
 	for i := range pools {
