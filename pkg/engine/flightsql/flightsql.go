@@ -30,6 +30,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/pointsman/pointsman/pkg/engine"
+	"github.com/pointsman/pointsman/pkg/engine/wire/http2"
 )
 
 // Kind is the engine kind that the adapter reports with its errors.
@@ -70,7 +71,7 @@ const (
 // Engine is one server.
 type Engine struct {
 	cfg     Config
-	control *grpc.ClientConn
+	control *http2.Control
 	client  flight.Client   // of control
 	life    context.Context // ends with Close; runs hang on it
 	end     context.CancelCauseFunc
@@ -115,7 +116,10 @@ func Open(cfg Config) (*Engine, error) {
 	}
 	e := &Engine{cfg: cfg}
 	var err error
-	if e.control, err = e.dial(cfg.Addr, e.credentials()); err != nil {
+	e.control, err = http2.NewControl(e.credentials(), func(c credentials.TransportCredentials, o ...grpc.DialOption) (*grpc.ClientConn, error) {
+		return e.dial(cfg.Addr, c, o...)
+	})
+	if err != nil {
 		return nil, fmt.Errorf("opening cluster %s: %w", cfg.Name, err)
 	}
 	e.client = flight.NewClientFromConn(e.control, nil)
@@ -138,9 +142,9 @@ func (e *Engine) credentials() credentials.TransportCredentials {
 }
 
 // dial makes a connection that is made when it is first used, and made again when it breaks.
-func (e *Engine) dial(addr string, creds credentials.TransportCredentials) (*grpc.ClientConn, error) {
+func (e *Engine) dial(addr string, creds credentials.TransportCredentials, more ...grpc.DialOption) (*grpc.ClientConn, error) {
 	dialer := &net.Dialer{Timeout: e.cfg.DialTimeout}
-	return grpc.NewClient("passthrough:///"+addr,
+	return grpc.NewClient("passthrough:///"+addr, append(more,
 		grpc.WithTransportCredentials(creds),
 		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
 			conn, err := dialer.DialContext(ctx, "tcp", addr)
@@ -160,5 +164,5 @@ func (e *Engine) dial(addr string, creds credentials.TransportCredentials) (*grp
 		grpc.WithStaticStreamWindowSize(windowBytes), grpc.WithStaticConnWindowSize(2*windowBytes),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)), // a batch is as large as the server makes it
 		grpc.WithIdleTimeout(0),
-	)
+	)...)
 }

@@ -33,6 +33,7 @@ type rows struct {
 	stream   connect.Responses
 	leave    context.CancelFunc // ends the stream
 	broken   error              // what the stream could not be had for
+	quiet    time.Duration      // how long the stream may be without a response
 	attached bool               // to what was started before
 	answered bool               // the server has the operation
 	foreign  bool               // somebody else's operation has this name
@@ -57,10 +58,11 @@ type rows struct {
 var (
 	errReaderLeft = errors.New("the result was closed before its end")
 	errForgotten  = errors.New("the statement never reached the server")
+	errQuiet      = errors.New("nothing has come for a while")
 )
 
 func (e *Engine) newRows(attempt string, g *guard) (*rows, error) {
-	r := &rows{engine: e, attempt: attempt, names: namesOf(attempt), guard: g, unhook: func() bool { return true }, leave: func() {}}
+	r := &rows{engine: e, attempt: attempt, names: namesOf(attempt), guard: g, unhook: func() bool { return true }, leave: func() {}, quiet: quietFor}
 	var err error
 	if r.conn, err = e.dial(guarding(e.credentials(), g)); err != nil {
 		return nil, err
@@ -109,14 +111,24 @@ func (r *rows) known() (last string, young time.Duration) {
 	return r.last, young
 }
 
-// next waits for a response of the stream. One that stays silent for longer than the server lets streams be is given up.
+// next waits for a response of the stream. One that stays silent is given up, after ever longer times.
 func (r *rows) next() (*connect.ExecutePlanResponse, error) {
 	if r.broken != nil {
 		return nil, r.broken
 	}
-	silent := time.AfterFunc(quietFor, r.leave)
-	defer silent.Stop()
-	return r.stream.Recv()
+	var silent atomic.Bool
+	leave := r.leave
+	timer := time.AfterFunc(r.quiet, func() { silent.Store(true); leave() })
+	defer timer.Stop()
+	response, err := r.stream.Recv()
+	switch {
+	case err == nil:
+		r.quiet = quietFor
+	case silent.Load():
+		r.quiet = min(2*r.quiet, mostQuiet)
+		return nil, errQuiet
+	}
+	return response, err
 }
 
 // receive waits for the next response and takes it. Streams that end or break before the operation does are taken up again.
@@ -131,6 +143,10 @@ func (r *rows) receive() *engine.Error {
 		switch {
 		case r.run.Err() != nil:
 			return r.engine.wrap(context.Cause(r.run))
+		case errors.Is(err, errQuiet) && r.guard.wasSent():
+			began = time.Now() // nothing was refused: the operation is still there, as far as is known
+			r.again()
+			continue
 		case errors.Is(err, io.EOF), told && f.is(classDisconnected): // each stream has an end, or somebody else looks
 		case told:
 			return r.refused(f)

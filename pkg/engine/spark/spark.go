@@ -28,6 +28,7 @@ import (
 
 	"github.com/pointsman/pointsman/pkg/engine"
 	"github.com/pointsman/pointsman/pkg/engine/spark/connect"
+	"github.com/pointsman/pointsman/pkg/engine/wire/http2"
 )
 
 // Kind is the engine kind that the adapter reports with its errors.
@@ -60,8 +61,12 @@ const (
 	defaultRetryFor    = 30 * time.Second
 	// answerWithin is for calls that the server answers at once.
 	answerWithin = 30 * time.Second
-	// quietFor is how long a stream may be without a response: the server ends each one after two minutes by itself.
-	quietFor = 150 * time.Second
+	// sessionWithin bounds how long a session is made: nothing of the statement has left, and it may go elsewhere.
+	sessionWithin = 10 * time.Second
+	// quietFor is how long a stream may be without a response at first before another one is taken, in case that its connection is
+	// dead and nobody says so, and mostQuiet at last: the server ends each one after two minutes by itself.
+	quietFor  = 10 * time.Second
+	mostQuiet = 150 * time.Second
 	// stopWithin bounds how long a stop waits for the server's word that the operation is over.
 	stopWithin = 5 * time.Second
 	// clientType is what the server's log calls us.
@@ -73,7 +78,7 @@ const (
 // Engine is one server.
 type Engine struct {
 	cfg     Config
-	control *grpc.ClientConn
+	control *http2.Control
 	life    context.Context // ends with Close; what runs hangs on it, so that Close drops it without stopping it
 	end     context.CancelCauseFunc
 	group   sync.WaitGroup // of what is let go in the background
@@ -114,7 +119,7 @@ func Open(cfg Config) (*Engine, error) {
 	}
 	e := &Engine{cfg: cfg}
 	var err error
-	if e.control, err = e.dial(e.credentials()); err != nil {
+	if e.control, err = http2.NewControl(e.credentials(), e.dial); err != nil {
 		return nil, fmt.Errorf("opening cluster %s: %w", cfg.Name, err)
 	}
 	e.life, e.end = context.WithCancelCause(context.Background())
@@ -136,9 +141,9 @@ func (e *Engine) credentials() credentials.TransportCredentials {
 }
 
 // dial makes a connection that is made when it is first used, and made again when it breaks.
-func (e *Engine) dial(creds credentials.TransportCredentials) (*grpc.ClientConn, error) {
+func (e *Engine) dial(creds credentials.TransportCredentials, more ...grpc.DialOption) (*grpc.ClientConn, error) {
 	dialer := &net.Dialer{Timeout: e.cfg.DialTimeout}
-	return grpc.NewClient("passthrough:///"+e.cfg.Addr,
+	return grpc.NewClient("passthrough:///"+e.cfg.Addr, append(more,
 		grpc.WithTransportCredentials(creds),
 		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) { return dialer.DialContext(ctx, "tcp", addr) }),
 		grpc.WithConnectParams(grpc.ConnectParams{
@@ -151,7 +156,7 @@ func (e *Engine) dial(creds credentials.TransportCredentials) (*grpc.ClientConn,
 		grpc.WithStaticStreamWindowSize(windowBytes), grpc.WithStaticConnWindowSize(2*windowBytes),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)), // a batch has at least one row, however large
 		grpc.WithIdleTimeout(0),
-	)
+	)...)
 }
 
 func (e *Engine) client() connect.Client { return connect.Client{Conn: e.control} }

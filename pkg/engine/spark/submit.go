@@ -95,7 +95,7 @@ func (e *Engine) configure(ctx context.Context, session string, settings map[str
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		set.Pairs = append(set.Pairs, &connect.KeyValue{Key: name, Value: new(settings[name])})
 	}
-	ctx, cancel := e.asked(ctx, answerWithin)
+	ctx, cancel := e.asked(ctx, sessionWithin)
 	defer cancel()
 	answer, err := e.client().Config(ctx, &connect.ConfigRequest{
 		SessionId: session, UserContext: e.user(), ClientType: new(clientType),
@@ -161,9 +161,6 @@ func (r *rows) start(q engine.Query) *engine.Error {
 	if r.guard.tooLate() {
 		return r.unsent(engine.ErrGuardExpired)
 	}
-	r.mu.Lock()
-	r.started = time.Now()
-	r.mu.Unlock()
 	r.mu.Lock()
 	r.started = time.Now()
 	r.mu.Unlock()

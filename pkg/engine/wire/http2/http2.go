@@ -1,5 +1,5 @@
 // Package http2 is what adapters of engines behind gRPC share: it sees in the bytes that a client writes when a request's body
-// leaves, so that a guard can hold it back.
+// leaves, so that a guard can hold it back, and it keeps a connection for looking up and stopping that is left when it is dead.
 package http2
 
 import (
