@@ -198,7 +198,7 @@ var clickhouse = map[string]entry{
 	"728": {name: "UNEXPECTED_DATA_TYPE", class: Semantic},
 	"731": {name: "QUERY_CACHE_USED_WITH_NON_THROW_OVERFLOW_MODE", class: Semantic},
 
-	"164": {name: "READONLY", class: Permission, hint: "The cluster takes no writes from this user."},
+	"164": {name: "READONLY", class: Permission, hint: "The statement writes: it was taken for a read, or its user may only read."},
 	"192": {name: "UNKNOWN_USER", class: Permission, hint: "The cluster does not know the executor's user. The platform team has to correct it."},
 	"193": {name: "WRONG_PASSWORD", class: Permission, hint: "The cluster refuses the executor's own credential. The platform team has to correct it."},
 	"194": {name: "REQUIRED_PASSWORD", class: Permission},

@@ -166,10 +166,14 @@ func (e *Engine) options(conns int, database string, sub *submission) *driver.Op
 		if sub != nil {
 			sub.dialled(guarded)
 		}
-		if e.cfg.TLS != nil && e.cfg.Protocol == Native {
-			return tls.Client(guarded, e.cfg.TLS), nil // over HTTP the transport does this
+		switch {
+		case e.cfg.Protocol == HTTP: // the transport does TLS
+			return guarded, nil
+		case e.cfg.TLS != nil:
+			return streamConn{tls.Client(guarded, e.cfg.TLS)}, nil
+		default:
+			return streamConn{guarded}, nil
 		}
-		return guarded, nil
 	}
 	return o
 }

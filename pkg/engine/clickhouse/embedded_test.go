@@ -114,8 +114,14 @@ func TestEmbeddedEngine(t *testing.T) {
 			return open(t, clickhouse.Config{Name: "dead", Addrs: []string{closedPort(t)}, DialTimeout: time.Second})
 		},
 		One: "SELECT toUInt8(1) AS n", Empty: "SELECT number FROM numbers(10) WHERE number > 100",
+		Addr: server.Addr(),
+		OpenAt: func(t *testing.T, addr string) engine.Engine {
+			return open(t, clickhouse.Config{Name: "c", Addrs: []string{addr}, DialTimeout: time.Second})
+		},
+		CutAt:    20 << 20, // the first block alone has 7 MB
 		NoResult: "CREATE TABLE IF NOT EXISTS nothing (n UInt8) ENGINE = Memory",
-		Types:    sql, Columns: columns, Values: values,
+		Writes:   "INSERT INTO nothing SELECT 1", Written: "SELECT count() FROM nothing",
+		Types: sql, Columns: columns, Values: values,
 		Wrong: "SELECT * FROM no_such_table", Syntax: "SELEKT 1",
 		Greedy: "SELECT groupArray(toString(number)) FROM numbers_mt(20000000)", MemoryLimit: 50_000_000,
 		Slow:  "SELECT sum(sleepEachRow(0.1)) FROM numbers(300) SETTINGS max_block_size = 1",

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -22,6 +23,7 @@ type submission struct {
 	before  time.Time // SubmitBefore; zero means no bound
 	sent    atomic.Bool
 	expired atomic.Bool
+	held    atomic.Bool
 	answer  atomic.Pointer[http.Response]
 
 	mu    sync.Mutex // native only, as is what follows
@@ -47,6 +49,12 @@ func (s *submission) arm() {
 	if s.conn != nil {
 		s.conn.serve(s)
 	}
+}
+
+// hold keeps from leaving what has not begun to leave. False means that it was too late for that.
+func (s *submission) hold() bool {
+	s.held.Store(true)
+	return !s.sent.Load() // a write that begins now looks at held behind this
 }
 
 // late says that nothing may begin to leave any more.
@@ -103,13 +111,39 @@ func (c *guardedConn) Write(p []byte) (int, error) {
 	if v.sub.late(time.Now()) {
 		return 0, engine.ErrGuardExpired
 	}
+	if ended(c.Conn) {
+		return 0, errEnded // the transport takes another connection for it
+	}
 	first := v.sub.sent.CompareAndSwap(false, true) // while it may be leaving it counts as sent
+	if first && v.sub.held.Load() {
+		v.sub.sent.Store(false)
+		return 0, errHeld
+	}
 	n, err := c.Conn.Write(p)
 	switch {
 	case n > 0:
 		v.begun.Store(true)
 	case first:
 		v.sub.sent.Store(false)
+	}
+	return n, err
+}
+
+// errHeld is the end of a submission that was stopped before it left.
+var errHeld = errors.New("the query was stopped before it was sent")
+
+// errEnded holds back what would be sent to a server that has hung up: it would be lost for sure, and nobody would know it.
+var errEnded = errors.New("the server has closed the connection")
+
+// streamConn tells the end of a connection from the end of a stream. The driver calls both io.EOF, and would take a statement whose answer
+// never came for one without a result, and rows that were cut off for all of them.
+type streamConn struct{ net.Conn }
+
+// Read reads.
+func (c streamConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
 	}
 	return n, err
 }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -102,4 +103,44 @@ func TestAGuardThatRunsOutAfterAByteHasLeft(t *testing.T) {
 	wrapped := (&Engine{}).wrap(err, s)
 	require.Equal(t, engine.SentUnknown, wrapped.Phase)
 	require.NotErrorIs(t, wrapped, engine.ErrGuardExpired, "it may have been sent, so it must not be sent again")
+}
+
+// taker counts what leaves.
+type taker struct {
+	net.Conn
+	taken atomic.Int64
+}
+
+func (c *taker) Write(p []byte) (int, error) {
+	c.taken.Add(int64(len(p)))
+	return len(p), nil
+}
+
+// TestWhatIsHeldDoesNotLeave: either nothing leaves behind a stop, or whoever stops is told that something did. There is no third
+// outcome, in which an answer would be waited for that has come already.
+func TestWhatIsHeldDoesNotLeave(t *testing.T) {
+	outcomes := map[bool]int{}
+	for i := range 3000 {
+		conn := &taker{}
+		sub := &submission{}
+		guarded := &guardedConn{Conn: conn}
+		guarded.serve(sub)
+		wrote := make(chan error, 1)
+		go func() {
+			_, err := guarded.Write([]byte("q"))
+			wrote <- err
+		}()
+		for range i % 4 {
+			runtime.Gosched() // so that now the one comes first, and now the other
+		}
+		held := sub.hold()
+		err := <-wrote
+		if held {
+			require.ErrorIs(t, err, errHeld)
+		}
+		require.Equal(t, err == nil, conn.taken.Load() == 1)
+		require.Equal(t, err == nil, sub.sent.Load())
+		outcomes[held]++
+	}
+	t.Logf("held back: %d, too late: %d", outcomes[true], outcomes[false])
 }

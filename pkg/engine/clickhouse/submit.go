@@ -15,6 +15,9 @@ import (
 	"github.com/pointsman/pointsman/pkg/engine"
 )
 
+// readsAndSets is ClickHouse's mode in which a query reads, and may have settings of its own but for this one.
+const readsAndSets = 2
+
 type answer struct {
 	rows rowsdriver.Rows
 	err  error
@@ -95,13 +98,10 @@ func (e *Engine) lane(ctx context.Context, q engine.Query, sub *submission) (dri
 // stopSubmission ends a query whose first answer is not there yet. The connection stays open while the engine is told, so
 // that the engine's own word (code 394) says that it is over; a query that is still on its way is killed when it arrives.
 func (e *Engine) stopSubmission(ctx context.Context, id string, sub *submission, answered <-chan answer, drop context.CancelCauseFunc) answer {
-	if !sub.sent.Load() {
+	if sub.hold() {
 		drop(context.Cause(ctx))
 		a := <-answered
-		if !sub.sent.Load() {
-			return a.orClosed(ctx)
-		}
-		// It left in the same moment.
+		return a.orClosed(ctx)
 	}
 	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
@@ -150,6 +150,9 @@ func (e *Engine) settings(q engine.Query) driver.Settings {
 	}
 	if q.MaxExecution > 0 {
 		s["max_execution_time"] = int(math.Ceil(q.MaxExecution.Seconds())) // old servers take whole seconds only
+	}
+	if q.ReadOnly && q.Settings["readonly"] != "1" { // a resource profile may ask for the stricter mode, in which a statement has no SETTINGS
+		s["readonly"] = readsAndSets
 	}
 	if q.Database != "" && e.cfg.Protocol == HTTP {
 		s["database"] = q.Database // a parameter of the request, like the settings

@@ -267,7 +267,7 @@ func network(t *testing.T, f Fixture) {
 	})
 	t.Run("hung up in the middle of the rows", func(t *testing.T) {
 		e := through(t)
-		g.Set(Fault{Marker: marker, Answer: 1 << 20})
+		g.Set(Fault{Marker: marker, Answer: max(f.CutAt, 1<<20)})
 		rows, err := e.Submit(t.Context(), engine.Query{ID: id(t), SQL: marked(f.Large)})
 		require.NoError(t, err)
 		n := 0
@@ -278,6 +278,27 @@ func network(t *testing.T, f Fixture) {
 		require.Less(t, n, f.LargeRows)
 		require.NoError(t, rows.Close())
 		require.Nil(t, rows.Stats().ResultRows)
+	})
+	t.Run("hung up behind each byte of a small answer", func(t *testing.T) {
+		e := through(t)
+		for n, whole := 1, 0; whole < 3; n += 1 + n/100 {
+			require.Less(t, n, 1<<16, "an answer that does not end")
+			g.Set(Fault{Marker: marker, Answer: n})
+			rows, err := e.Submit(t.Context(), engine.Query{ID: id(t), SQL: marked(f.One)})
+			var all [][]any
+			if err == nil {
+				all = drain(t, rows)
+				err = rows.Err()
+				require.NoError(t, rows.Close())
+			}
+			require.LessOrEqual(t, g.Seen(), 1)
+			if err != nil {
+				require.Equal(t, engine.SentUnknown, f.failed(t, err, failure.SubmitUnknown).Phase, "%d bytes", n)
+				continue
+			}
+			require.Len(t, all, 1, "%d bytes of an answer are taken for all of it", n)
+			whole++
+		}
 	})
 	t.Run("the guard runs out while the connection is made", func(t *testing.T) {
 		e := through(t)

@@ -131,7 +131,7 @@ func readsDoNotWrite(t *testing.T, f Fixture) {
 	}
 	require.NoError(t, awaitEnd(t, run(t.Context(), e, engine.Query{ID: id(t), SQL: f.NoResult})))
 	before := count()
-	got := f.failed(t, awaitEnd(t, run(t.Context(), e, engine.Query{ID: id(t), SQL: f.Writes, ReadOnly: true})), failure.Semantic)
+	got := f.failed(t, awaitEnd(t, run(t.Context(), e, engine.Query{ID: id(t), SQL: f.Writes, ReadOnly: true})), failure.Semantic, failure.Permission)
 	require.Equal(t, engine.Answered, got.Phase)
 	require.Equal(t, before, count())
 	require.NoError(t, awaitEnd(t, run(t.Context(), e, engine.Query{ID: id(t), SQL: f.Writes})), "it may, when it is not taken for a read")

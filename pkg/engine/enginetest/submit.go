@@ -91,19 +91,21 @@ func covers(t *testing.T, values []any) {
 
 func settings(t *testing.T, f Fixture) {
 	e := f.open(t)
-	show := func(s map[string]string) string {
-		rows, err := e.Submit(t.Context(), engine.Query{ID: id(t), SQL: f.Setting, Settings: s})
-		require.NoError(t, err)
-		all := drain(t, rows)
-		require.NoError(t, rows.Err())
-		require.NoError(t, rows.Close())
-		require.Len(t, all, 1)
-		return all[0][0].(string)
+	for _, readOnly := range []bool{false, true} {
+		show := func(s map[string]string) string {
+			rows, err := e.Submit(t.Context(), engine.Query{ID: id(t), SQL: f.Setting, Settings: s, ReadOnly: readOnly})
+			require.NoError(t, err)
+			all := drain(t, rows)
+			require.NoError(t, rows.Err())
+			require.NoError(t, rows.Close())
+			require.Len(t, all, 1)
+			return all[0][0].(string)
+		}
+		before := show(nil)
+		require.NotEqual(t, f.SettingValue, before)
+		require.Equal(t, f.SettingValue, show(map[string]string{f.SettingName: f.SettingValue}))
+		require.Equal(t, before, show(nil), "a setting of one query must not stay for the next")
 	}
-	before := show(nil)
-	require.NotEqual(t, f.SettingValue, before)
-	require.Equal(t, f.SettingValue, show(map[string]string{f.SettingName: f.SettingValue}))
-	require.Equal(t, before, show(nil), "a setting of one query must not stay for the next")
 }
 
 func semanticErrors(t *testing.T, f Fixture) {
