@@ -71,3 +71,22 @@ func TestReachesAreTheEnginePortsPhases(t *testing.T) {
 	require.Equal(t, string(engine.SentUnknown), string(failure.SentUnknown))
 	require.Equal(t, string(engine.Answered), string(failure.Answered))
 }
+
+// Whoever has a write of unknown fate is told where each engine shows it.
+func TestLookForNamesATraceOfEveryKind(t *testing.T) {
+	for _, kind := range []string{"clickhouse", "postgres", "mysql", "trino", "spark", "flightsql"} {
+		hint := failure.LookFor(kind, "warehouse", "t1/2", "n~1")
+		require.Contains(t, hint, "attempt id t1/2 on warehouse (", kind)
+		require.Contains(t, hint, "n~1", kind)
+		require.NotContains(t, hint, "%!", kind)
+	}
+	require.Equal(t, "Look for the attempt id t1/2, and at what the statement writes to, before you run it again.", failure.LookFor("new", "", "t1/2", "t1/2"))
+}
+
+func TestPartialWrites(t *testing.T) {
+	require.True(t, failure.Partial("clickhouse", failure.MemoryLimit))
+	require.True(t, failure.Partial("trino", failure.KilledByOperator))
+	require.False(t, failure.Partial("postgres", failure.Timeout), "a transaction is rolled back")
+	require.False(t, failure.Partial("mysql", failure.Timeout))
+	require.False(t, failure.Partial("clickhouse", failure.Semantic), "it has not begun")
+}

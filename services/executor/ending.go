@@ -61,11 +61,11 @@ func (y *try) conclude(ctx context.Context) (*event.Outcome, *ending) {
 	case attempt.Cancelled:
 		o := y.t.withdrawn(y.t.cancelWish())
 		y.t.attach(&o, y)
-		return &o, nil
+		return y.settle(o), nil
 	case attempt.TimedOut:
 		o := y.t.expired()
 		y.t.attach(&o, y)
-		return &o, nil
+		return y.settle(o), nil
 	default: // it failed in one way or another
 	}
 	f := y.failure
@@ -85,7 +85,7 @@ func (y *try) conclude(ctx context.Context) (*event.Outcome, *ending) {
 		if f.Class == string(failure.Timeout) && !y.t.now().Before(y.t.deadline()) {
 			o.Status = event.Expired // the engine's limit was the Task's deadline
 		}
-		o.Failure = f
+		o.Failure = y.unsettled(f)
 		return &o, nil
 	}
 	stats := y.stats()

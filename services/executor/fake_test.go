@@ -26,6 +26,7 @@ type server struct {
 	down        bool
 	most        int                   // that ran at once
 	history     map[string]engine.Run // what it knows of queries that are over; nil knows nothing, like most engines
+	quick       bool                  // what is stopped was done just before
 }
 
 // behaviour is what a statement does.
@@ -281,6 +282,9 @@ func (s *server) kill(id string) bool {
 		s.killed[id] = true
 		if s.history != nil {
 			s.history[id] = engine.Run{State: engine.RunCancelled}
+			if s.quick {
+				s.history[id] = engine.Run{State: engine.RunFinished}
+			}
 		}
 		close(r.stop)
 	}

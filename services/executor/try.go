@@ -49,6 +49,7 @@ type try struct {
 	running *submission
 	failure *event.Failure
 	reach   failure.Reach
+	fate    fate // of a write that was stopped
 	result  *event.Result
 	sink    *result.Sink
 	engine  event.Stats // what the engine said
@@ -161,6 +162,7 @@ func (y *try) do(ctx context.Context, effect attempt.Effect) (attempt.Event, err
 		return y.deliver(ctx), nil
 	case attempt.StopEngine:
 		y.stopEngine(ctx)
+		y.askFate(ctx)
 	case attempt.AwaitGuard:
 		y.awaitGuard(ctx)
 	case attempt.LookUp:

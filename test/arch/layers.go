@@ -97,7 +97,7 @@ var allowed = map[Layer][]Layer{
 	Adapter:   {Core, Port, Shared, Platform, Data},
 	Platform:  {Platform},
 	Data:      {},
-	Wiring:    {Core, Port, Adapter, Platform},
+	Wiring:    {Core, Port, Shared, Adapter, Platform},
 	Service:   {Core, Port, Adapter, Platform, Data, Wiring},
 	Command:   {Core, Port, Adapter, Platform, Data, Wiring, Service, Loadgen},
 	Loadgen:   {Core, Platform, Data}, // of core only loadgenCore

@@ -1,0 +1,89 @@
+package executor
+
+import (
+	"context"
+
+	"github.com/pointsman/pointsman/pkg/attempt"
+	"github.com/pointsman/pointsman/pkg/engine"
+	"github.com/pointsman/pointsman/pkg/engines"
+	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/failure"
+)
+
+// fate is what the engine says of a write that was stopped before its answer came. "" was not asked.
+type fate string
+
+const (
+	fateDone    fate = "done"    // it vouches for it
+	fateStopped fate = "stopped" // nothing of it runs any more
+	fateUnknown fate = "unknown" // it can't be asked, or still runs it
+)
+
+// askFate asks what became of a write that was stopped: a cancel and a deadline end the Task, and whoever asked for the write has to
+// know whether it may be run again.
+func (y *try) askFate(ctx context.Context) {
+	if y.t.current.ReadOnly {
+		return
+	}
+	y.fate = fateUnknown
+	if y.cluster == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), y.p.app.cfg.Attempts.StopTimeout)
+	defer cancel()
+	run, err := y.cluster.engine.Find(ctx, y.id)
+	switch {
+	case err != nil || run.State == engine.RunActive:
+	case run.State == engine.RunFinished:
+		y.fate = fateDone
+	case y.prev == attempt.SubmitUnknown && run.State == engine.RunUnknown: // it is over, and nobody has seen how
+	default:
+		y.fate = fateStopped
+	}
+}
+
+// settle says in the Outcome of a write that was stopped what became of it, as far as that is known. One of unknown fate is no
+// cancel and no expiry, which somebody might answer by running it again.
+func (y *try) settle(o event.Outcome) *event.Outcome {
+	f := *o.Failure
+	switch y.fate {
+	case "":
+		return &o
+	case fateDone:
+		f.Hint = "The engine says that the statement was done before it could be stopped. Do not run it again."
+	case fateStopped:
+		f.Hint = "It writes, and it was stopped at the engine: all of it, a part or nothing may have been done. " + y.lookFor()
+	case fateUnknown:
+		o.Status, f.Class = event.Failed, string(failure.SubmitUnknown)
+		f.Message += ", and whether its write was done is not known"
+		f.Hint = y.lookFor()
+	}
+	o.Failure = &f
+	return &o
+}
+
+// unsettled adds to the hint of a write that failed what is left to check before anybody runs it again.
+func (y *try) unsettled(f *event.Failure) *event.Failure {
+	told, class := *f, failure.Class(f.Class)
+	switch {
+	case y.t.current.ReadOnly, y.reach == failure.NotSent:
+		return f
+	case class == failure.SubmitUnknown:
+		told.Hint = "Whether the write was done is not known, so it was not run again. " + y.lookFor()
+	case y.fate != "": // its rows could not be stored
+		told.Hint += " The statement also writes, and that may have been done. " + y.lookFor()
+	case y.cluster != nil && failure.Partial(y.cluster.cfg.Kind, class):
+		told.Hint += " It writes, and a part of that may have been done. " + y.lookFor()
+	default:
+		return f
+	}
+	return &told
+}
+
+func (y *try) lookFor() string {
+	kind := ""
+	if y.cluster != nil {
+		kind = y.cluster.cfg.Kind
+	}
+	return failure.LookFor(kind, y.target.Cluster, y.id, engines.Name(kind, y.id))
+}
