@@ -29,6 +29,9 @@ type rows struct {
 	unhook  func() bool
 	limit   *time.Timer
 	began   time.Time
+	dialled atomic.Int32 // how often conn was made
+	asked   int32        // that, when the server had answered with tickets
+	redeems bool         // the last call goes to conn with one of them
 
 	columns []event.Column
 	call    *call // the one that was made last

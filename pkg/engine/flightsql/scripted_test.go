@@ -2,7 +2,11 @@ package flightsql_test
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net"
+	"os"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -354,4 +358,77 @@ func TestAServerWithoutUpdates(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, numbers(t, rows), 1)
 	require.NoError(t, rows.Err())
+}
+
+// A server that was started anew knows no ticket of before, which is nothing that is wrong with the statement.
+func TestATicketThatWasLost(t *testing.T) {
+	heard := make(chan struct{})
+	s := script(t, &scripted{
+		info: func(d *flight.FlightDescriptor) (*flight.FlightInfo, error) {
+			close(heard)
+			return tickets("a")(d)
+		},
+		get: func(string, flight.FlightService_DoGetServer) error {
+			return status.Error(codes.NotFound, "there is no such statement, or not any more")
+		},
+	})
+	s.addr = cutBehind(t, s.addr, heard)
+	_, err := submit(t, s, engine.Query{})
+	failed(t, err, engine.SentUnknown, failure.SubmitUnknown)
+}
+
+// cutBehind is a way to a server that carries what the first connection is answered once heard is closed, and then breaks.
+func cutBehind(t *testing.T, server string, heard <-chan struct{}) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var group sync.WaitGroup
+	t.Cleanup(func() { _ = l.Close(); group.Wait() })
+	carry := func(client net.Conn, first bool) {
+		behind, err := net.Dial("tcp", server)
+		if err != nil {
+			_ = client.Close()
+			return
+		}
+		group.Go(func() {
+			_, _ = io.Copy(behind, client)
+			_ = behind.Close()
+		})
+		group.Go(func() {
+			defer client.Close()
+			if !first {
+				_, _ = io.Copy(client, behind)
+				return
+			}
+			var held []byte
+			for buf := make([]byte, 1<<10); ; {
+				_ = behind.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+				n, err := behind.Read(buf)
+				held = append(held, buf[:n]...)
+				select {
+				case <-heard:
+					if n == 0 && len(held) > 0 {
+						_, _ = client.Write(held)
+						return
+					}
+				default:
+					_, _ = client.Write(held)
+					held = nil
+				}
+				if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+					return
+				}
+			}
+		})
+	}
+	group.Go(func() {
+		for first := true; ; first = false {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			carry(c, first)
+		}
+	})
+	return l.Addr().String()
 }

@@ -17,6 +17,7 @@ var (
 	errLetGo         = errors.New("the result was let go")
 	errTimeLimit     = errors.New("the time limit has passed")
 	errUncancellable = errors.New("the server can't cancel it")
+	errTicketLost    = errors.New("the connection broke before rows were asked for, and the server does not give them over another one")
 )
 
 // watch stops the run when its context ends, or its time limit passes.
@@ -107,13 +108,22 @@ func (e *Engine) killed(attempt string) error {
 	return err
 }
 
+// unredeemed is the error of a ticket that was refused over another connection than the server had given it on. A server that was
+// started anew meanwhile does not know it any more, and its words for that are those for a table that is not there.
+func (r *rows) unredeemed(err *engine.Error) *engine.Error {
+	if !r.redeems || err.Phase != engine.Answered || r.dialled.Load() == r.asked {
+		return err
+	}
+	return &engine.Error{Engine: Kind, Phase: engine.SentUnknown, Err: fmt.Errorf("%w: %w", errTicketLost, err.Err)}
+}
+
 // settle makes an error of a run the one that its caller sees.
 func (r *rows) settle(err error) *engine.Error {
 	r.mu.Lock()
 	stopped := r.cause != nil
 	r.mu.Unlock()
 	if !stopped {
-		return r.engine.wrap(err, r.call, r.guard)
+		return r.unredeemed(r.engine.wrap(err, r.call, r.guard))
 	}
 	r.halt(nil) // it goes on in the background: wait for it
 	r.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"slices"
 	"time"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/pointsman/pointsman/pkg/engine"
 	"github.com/pointsman/pointsman/pkg/engine/wire"
+	"github.com/pointsman/pointsman/pkg/engine/wire/http2"
 	"github.com/pointsman/pointsman/pkg/fingerprint/lex"
 	"github.com/pointsman/pointsman/pkg/shape"
 )
@@ -73,7 +75,11 @@ func (e *Engine) submit(ctx context.Context, q engine.Query, g *guard, headers m
 	r.headers = metadata.Join(headers, login)
 	r.run, r.cancel = context.WithCancelCause(e.life)
 	g.refuse = r.cancel
-	if r.conn, err = e.dial(e.cfg.Addr, guarding(e.credentials(), g)); err != nil {
+	counted := http2.Above(guarding(e.credentials(), g), func(c net.Conn) net.Conn {
+		r.dialled.Add(1)
+		return c
+	})
+	if r.conn, err = e.dial(e.cfg.Addr, counted); err != nil {
 		r.cancel(err)
 		return r, &engine.Error{Engine: Kind, Phase: engine.NotSent, Err: err}
 	}
@@ -120,6 +126,7 @@ func (r *rows) start(q engine.Query) error {
 	r.mu.Lock()
 	r.info, r.endpoints = info, info.GetEndpoint()
 	r.mu.Unlock()
+	r.asked = r.dialled.Load()
 	if r.guard.tooLate() { // nothing asks for rows any more
 		return errHalfSent
 	}
@@ -142,6 +149,7 @@ func (r *rows) open() error {
 		return err
 	}
 	r.guard.next(r.started)
+	r.redeems = conn == r.conn
 	client := flightsql.Client{Client: flight.NewClientFromConn(conn, nil), Alloc: memory.DefaultAllocator}
 	reader, err := client.DoGet(r.context(), end.GetTicket())
 	if errors.Is(err, io.EOF) {
