@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,8 +12,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-
-	"github.com/pointsman/pointsman/pkg/event"
 )
 
 type tasksCmd struct {
@@ -96,115 +93,6 @@ func (t tasksListCmd) Run(ctx context.Context, s *streams, c *cli) error {
 	return w.Flush()
 }
 
-type tasksShowCmd struct {
-	ID     string `arg:"" help:"The task."`
-	Output string `help:"text or json." default:"text" enum:"text,json" short:"o"`
-}
-
-// shownTask is what the front door says of one task, as far as it is printed.
-type shownTask struct {
-	TaskID          string                `json:"taskId"`
-	State           string                `json:"state"`
-	Tenant          string                `json:"tenant"`
-	User            string                `json:"user"`
-	SubmittedAt     *time.Time            `json:"submittedAt"`
-	CancelRequested bool                  `json:"cancelRequested"`
-	Decision        *event.RouteDecision  `json:"decision"`
-	Earlier         []event.RouteDecision `json:"earlierDecisions"`
-	Attempts        []event.Attempt       `json:"attempts"`
-	Outcome         *event.Outcome        `json:"outcome"`
-}
-
-// Run prints the task.
-func (t tasksShowCmd) Run(ctx context.Context, s *streams, c *cli) error {
-	answer, err := c.Tasks.call(ctx, http.MethodGet, taskPath(t.ID))
-	if err != nil {
-		return err
-	}
-	if t.Output == "json" {
-		_, err = s.out.Write(answer)
-		return err
-	}
-	var shown shownTask
-	if err := json.Unmarshal(answer, &shown); err != nil {
-		return fmt.Errorf("reading the answer: %w", err)
-	}
-	return shown.print(s.out)
-}
-
-func (t shownTask) print(out io.Writer) error {
-	w := bufio.NewWriter(out)
-	line := func(name, format string, args ...any) {
-		_, _ = fmt.Fprintf(w, "%-11s %s\n", name, printable(fmt.Sprintf(format, args...)))
-	}
-	line("task", "%s", t.TaskID)
-	state := t.State
-	if t.CancelRequested && t.Outcome == nil {
-		state += " (a cancel is wished)"
-	}
-	line("state", "%s", state)
-	line("tenant", "%s, user %s", dash(t.Tenant), dash(t.User))
-	if t.SubmittedAt != nil {
-		line("submitted", "%s", t.SubmittedAt.UTC().Format(time.RFC3339Nano))
-	}
-	if d := t.Decision; d != nil {
-		if d.Task != nil {
-			line("sql", "%s", d.Task.SQL)
-		}
-		line("decision", "%s to %s by rule %s, verdict %s", d.Kind, dash(d.Cluster), dash(d.Rule), dash(d.Verdict))
-		for _, r := range d.Reasons {
-			line("", "- %s", first(r.Text, r.Code))
-		}
-	}
-	for _, a := range t.Attempts {
-		line("attempt "+strconv.Itoa(a.Number), "%s on %s%s", a.State, a.Cluster, spent(a.Stats))
-		if f := a.Failure; f != nil {
-			line("", "%s: %s", strings.TrimSpace(f.Class+" "+first(f.Name, f.Code)), f.Message)
-		}
-		if a.Remedy != "" {
-			next := ""
-			if a.Next != nil {
-				next = " to " + strings.TrimSuffix(a.Next.Cluster+"/"+a.Next.Resource, "/")
-			}
-			line("", "then: %s%s", a.Remedy, next)
-		}
-	}
-	if o := t.Outcome; o != nil {
-		line("outcome", "%s after %s with %d attempts; SLA %s: %s", o.Status, millis(&o.TotalMs), o.Attempts, millis(&o.SLAMs), hit(&o.SLAHit))
-		if f := o.Failure; f != nil {
-			line("", "%s: %s", f.Class, f.Message)
-			line("", "%s", f.Hint)
-		}
-		if r := o.Rejection; r != nil {
-			line("", "%s: %s %s", r.Code, r.Message, r.Suggestion)
-		}
-		if r := o.Result; r != nil {
-			line("result", "%d rows, %d bytes, %s%s", r.Rows, r.Bytes, r.Format, map[bool]string{true: ", cut short"}[r.Truncated])
-		}
-	}
-	return w.Flush()
-}
-
-// spent says what an attempt took, as far as it is known.
-func spent(s *event.Stats) string {
-	if s == nil {
-		return ""
-	}
-	var parts []string
-	for _, p := range []struct {
-		name string
-		ms   *int64
-	}{{"queue", s.QueueMs}, {"start", s.AcquireMs}, {"run", s.ExecMs}, {"deliver", s.DeliverMs}} {
-		if p.ms != nil {
-			parts = append(parts, p.name+" "+millis(p.ms))
-		}
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return ": " + strings.Join(parts, ", ")
-}
-
 type tasksCancelCmd struct {
 	IDs    []string `arg:"" name:"id" help:"The tasks."`
 	Reason string   `help:"Why; it is kept with the wish."`
@@ -274,7 +162,7 @@ func problemOf(status string, answer []byte) error {
 		Detail string `json:"detail"`
 	}
 	if json.Unmarshal(answer, &p) == nil && p.Title != "" {
-		return errors.New(strings.TrimSuffix(p.Title+": "+p.Detail, ": "))
+		return errors.New(strings.TrimSuffix(strings.TrimSuffix(p.Title, ".")+": "+p.Detail, ": "))
 	}
 	return fmt.Errorf("%s: %s", status, strings.TrimSpace(string(answer)))
 }

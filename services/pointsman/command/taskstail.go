@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/query"
 )
 
 type tasksTailCmd struct {
@@ -107,18 +108,18 @@ func (t tasksTailCmd) event(s *streams, name string, data []byte) error {
 		if err := json.Unmarshal(data, &d); err != nil {
 			return fmt.Errorf("reading a decision: %w", err)
 		}
-		at, text = d.DecidedAt, "the wish to cancel is passed on"
-		if d.Kind != event.PassCancel {
-			text = fmt.Sprintf("%s attempt %d to %s by rule %s", d.Kind, d.Attempt, dash(d.Cluster), dash(d.Rule))
-		}
+		at, text = d.DecidedAt, decided(d)
 	case "attempt":
 		var a event.Attempt
 		if err := json.Unmarshal(data, &a); err != nil {
 			return fmt.Errorf("reading an attempt: %w", err)
 		}
-		at, text = a.At, fmt.Sprintf("%d %s on %s", a.Number, a.State, dash(a.Cluster))
-		if f := a.Failure; f != nil && a.Remedy != "" {
-			text += fmt.Sprintf(": %s, then %s", f.Class, a.Remedy)
+		at, text = a.At, fmt.Sprintf("%d %s on %s", a.Number, a.State, place(a))
+		if a.Failure != nil {
+			text += ": " + a.Failure.Class
+		}
+		if a.Remedy != "" && a.Remedy != event.RemedyFail {
+			text += ", then " + string(a.Remedy)
 		}
 	case "outcome":
 		var o event.Outcome
@@ -127,8 +128,26 @@ func (t tasksTailCmd) event(s *streams, name string, data []byte) error {
 		}
 		at, text = o.FinishedAt, fmt.Sprintf("%s after %s, SLA %s", o.Status, millis(&o.TotalMs), hit(&o.SLAHit))
 		if o.Failure != nil {
-			text += ": " + o.Failure.Message
+			text += ": " + strings.TrimSpace(o.Failure.Message+" "+o.Failure.Hint)
 		}
+		if o.Rejection != nil {
+			text += ": " + strings.TrimSpace(o.Rejection.Message+" "+o.Rejection.Suggestion)
+		}
+	case "accepted":
+		var task query.Task
+		if err := json.Unmarshal(data, &task); err != nil {
+			return fmt.Errorf("reading a task: %w", err)
+		}
+		if task.SubmittedAt != nil {
+			at = *task.SubmittedAt
+		}
+		text = fmt.Sprintf("from %s of %s", dash(task.User), dash(task.Tenant))
+	case "cancel":
+		var wish event.Cancel
+		if err := json.Unmarshal(data, &wish); err != nil {
+			return fmt.Errorf("reading a wish to cancel: %w", err)
+		}
+		text = fmt.Sprintf("wished by %s: %s", dash(wish.User), dash(wish.Reason))
 	}
 	when := ""
 	if !at.IsZero() {
