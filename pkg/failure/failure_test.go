@@ -90,3 +90,12 @@ func TestPartialWrites(t *testing.T) {
 	require.False(t, failure.Partial("mysql", failure.Timeout))
 	require.False(t, failure.Partial("clickhouse", failure.Semantic), "it has not begun")
 }
+
+func TestTooLongIsNotCalledASyntaxError(t *testing.T) {
+	of := func(message string) string {
+		return failure.Classify(failure.Report{Engine: "clickhouse", Code: "62", Message: message, Reach: failure.Answered}).Hint
+	}
+	require.Contains(t, of("Max query size exceeded (can be increased with the `max_query_size` setting): Syntax error: failed at position 15"), "longer than the engine takes")
+	require.Contains(t, of("Syntax error: Multi-statements are not allowed"), "one statement at a time")
+	require.Contains(t, of("Syntax error: failed at position 1 (SELEC)"), "names the position")
+}
