@@ -47,7 +47,7 @@ func (c *Consumer) commit(ctx context.Context, parts []*Partition) {
 	for p, err := range c.commitOffsets(ctx, want, "") {
 		if err != nil && ctx.Err() == nil {
 			c.m.commitErrors.Inc()
-			c.deps.log().WarnContext(ctx, "committing offsets", "group", c.group.Group, "topic", p.Topic, "partition", p.ID,
+			c.said.WarnContext(ctx, "committing offsets", "group", c.group.Group, "topic", p.Topic, "partition", p.ID,
 				"offset", want[p].Offset, "error", err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -108,6 +109,7 @@ type Consumer struct {
 	group  ConsumerConfig
 	assign Assign
 	m      *consumerMetrics
+	said   *slog.Logger // for what may come again and again
 
 	mu     sync.Mutex
 	client *kgo.Client   // of the running session
@@ -132,7 +134,7 @@ func NewConsumer(cfg Config, deps Deps, group ConsumerConfig, assign Assign) (*C
 	}
 	return &Consumer{
 		cfg: cfg, deps: deps, group: group, assign: assign,
-		m: newConsumerMetrics(deps.Registry, group.Group), parts: map[partitionKey]*Partition{},
+		m: newConsumerMetrics(deps.Registry, group.Group), said: deps.chatter(), parts: map[partitionKey]*Partition{},
 	}, nil
 }
 

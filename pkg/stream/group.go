@@ -180,7 +180,7 @@ func (c *Consumer) fetchError(ctx context.Context, cl *kgo.Client, e kgo.FetchEr
 		c.deps.log().WarnContext(ctx, "topic was made anew", "topic", e.Topic, "error", err)
 		return true
 	default:
-		c.deps.log().WarnContext(ctx, "reading from kafka", "group", c.group.Group, "topic", e.Topic, "partition", e.Partition, "error", err)
+		c.said.WarnContext(ctx, "reading from kafka", "group", c.group.Group, "topic", e.Topic, "partition", e.Partition, "error", err)
 	}
 	return false
 }
@@ -198,7 +198,7 @@ func (c *Consumer) outrun(ctx context.Context, cl *kgo.Client, k partitionKey) {
 	start, okStart := starts.Lookup(k.topic, k.id)
 	end, okEnd := ends.Lookup(k.topic, k.id)
 	if err = errors.Join(err, errEnds, start.Err, end.Err); err != nil || !okStart || !okEnd {
-		c.deps.log().WarnContext(ctx, "reading from kafka", "topic", k.topic, "partition", k.id, "error", err)
+		c.said.WarnContext(ctx, "reading from kafka", "topic", k.topic, "partition", k.id, "error", err)
 		return // the error comes again with the next poll
 	}
 	p.mu.Lock()

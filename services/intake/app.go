@@ -78,7 +78,7 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (_ *App, err
 		return nil, err
 	}
 	deps := stream.Deps{
-		Log: tel.Log, Registry: tel.Registry, Tracer: tel.TracerProvider(), Propagator: tel.Propagator(), MaxBytes: topicadmin.MaxBytes(specs),
+		Log: stream.Calm(tel.Log), Registry: tel.Registry, Tracer: tel.TracerProvider(), Propagator: tel.Propagator(), MaxBytes: topicadmin.MaxBytes(specs),
 	}
 	if a.producer, err = stream.NewProducer(cfg.Kafka, deps, "intake"); err != nil {
 		return nil, err

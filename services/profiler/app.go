@@ -91,7 +91,7 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry, opts ...Opti
 	a := &App{
 		Group: lifecycle.NewGroup(lifecycle.Options{}), cfg: cfg, log: tel.Log, metrics: newMetrics(tel.Registry),
 		deps: stream.Deps{
-			Log: tel.Log, Registry: tel.Registry, Tracer: tel.TracerProvider(), Propagator: tel.Propagator(), MaxBytes: topicadmin.MaxBytes(specs),
+			Log: stream.Calm(tel.Log), Registry: tel.Registry, Tracer: tel.TracerProvider(), Propagator: tel.Propagator(), MaxBytes: topicadmin.MaxBytes(specs),
 		},
 		sinks: map[string]*sink{}, pools: newPools(), complaints: newComplaints(), wakeRollups: make(chan struct{}, 1),
 	}

@@ -72,7 +72,7 @@ func Run(ctx context.Context, cfg Config) error {
 // New wires a router; Start sets it going. On an error it stops what it has opened.
 func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (_ *App, err error) {
 	a := &App{
-		Group: lifecycle.NewGroup(lifecycle.Options{}), cfg: cfg, tel: tel, log: tel.Log, tracer: tel.Tracer("router"),
+		Group: lifecycle.NewGroup(lifecycle.Options{}), cfg: cfg, tel: tel, log: stream.Calm(tel.Log), tracer: tel.Tracer("router"),
 		metrics: newMetrics(tel.Registry), caughtUp: make(chan struct{}), owner: "router/" + ulid.Make().String(), keepers: newKeepers(),
 	}
 	if a.ends, err = newEnds(); err != nil {

@@ -72,7 +72,7 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry, opts Options
 	a := &App{
 		Group: lifecycle.NewGroup(lifecycle.Options{}), cfg: cfg, tel: tel, log: tel.Log, metrics: newMetrics(tel.Registry), facts: newFacts(),
 		deps: stream.Deps{
-			Log: tel.Log, Registry: tel.Registry, Tracer: tel.TracerProvider(), Propagator: tel.Propagator(), MaxBytes: opts.MaxBytes,
+			Log: stream.Calm(tel.Log), Registry: tel.Registry, Tracer: tel.TracerProvider(), Propagator: tel.Propagator(), MaxBytes: opts.MaxBytes,
 		},
 		demand: demand.New(demand.Options{Grace: cfg.Timing.Grace, Unended: cfg.Timing.LookBack, KeepEnded: keepEnded}),
 	}
