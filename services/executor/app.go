@@ -91,7 +91,7 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry, opts Options
 		}),
 		cfg: cfg, log: tel.Log, tracer: tel.Tracer("github.com/pointsman/pointsman/services/executor"), hooks: opts.Hooks,
 		deps: stream.Deps{
-			Log: tel.Log, Registry: tel.Registry, Tracer: tel.TracerProvider(), Propagator: tel.Propagator(),
+			Log: stream.Calm(tel.Log), Registry: tel.Registry, Tracer: tel.TracerProvider(), Propagator: tel.Propagator(),
 			Dialer: opts.Dialer, MaxBytes: opts.MaxBytes,
 		},
 		metrics: newMetrics(tel.Registry), clusters: map[string]*cluster{},
