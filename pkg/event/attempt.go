@@ -100,4 +100,6 @@ func (a *Attempt) UnmarshalJSON(data []byte) error {
 }
 
 // MarshalJSON writes the change with its unknown fields.
-func (a Attempt) MarshalJSON() ([]byte, error) { return query.EncodeObject(attemptFields(a), a.Extra) }
+func (a Attempt) MarshalJSON() ([]byte, error) {
+	return query.EncodeObject((*attemptFields)(&a), a.Extra)
+}

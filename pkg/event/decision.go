@@ -192,5 +192,5 @@ func (d *RouteDecision) UnmarshalJSON(data []byte) error {
 
 // MarshalJSON writes the decision with its unknown fields.
 func (d RouteDecision) MarshalJSON() ([]byte, error) {
-	return query.EncodeObject(decisionFields(d), d.Extra)
+	return query.EncodeObject((*decisionFields)(&d), d.Extra)
 }

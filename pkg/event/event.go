@@ -112,7 +112,9 @@ func (c *Cancel) UnmarshalJSON(data []byte) error {
 }
 
 // MarshalJSON writes a Cancel with its unknown fields.
-func (c Cancel) MarshalJSON() ([]byte, error) { return query.EncodeObject(cancelFields(c), c.Extra) }
+func (c Cancel) MarshalJSON() ([]byte, error) {
+	return query.EncodeObject((*cancelFields)(&c), c.Extra)
+}
 
 var (
 	_ json.Marshaler   = Cancel{}

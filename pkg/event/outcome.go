@@ -104,4 +104,6 @@ func (o *Outcome) UnmarshalJSON(data []byte) error {
 }
 
 // MarshalJSON writes the Outcome with its unknown fields.
-func (o Outcome) MarshalJSON() ([]byte, error) { return query.EncodeObject(outcomeFields(o), o.Extra) }
+func (o Outcome) MarshalJSON() ([]byte, error) {
+	return query.EncodeObject((*outcomeFields)(&o), o.Extra)
+}

@@ -34,5 +34,5 @@ func (p *PolicyText) UnmarshalJSON(data []byte) error {
 
 // MarshalJSON writes the policy's text with its unknown fields.
 func (p PolicyText) MarshalJSON() ([]byte, error) {
-	return query.EncodeObject(policyTextFields(p), p.Extra)
+	return query.EncodeObject((*policyTextFields)(&p), p.Extra)
 }

@@ -11,6 +11,18 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
+)
+
+// options have the second version of Go's JSON package read and write what the first one does, but for HTML: SQL is full of < and >,
+// and people read it with kcat. Types that write themselves into its encoder (MarshalJSONTo) are not gone over again by whatever
+// holds them, which is what took most of the time.
+var options = jsonv2.JoinOptions(
+	jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false),
+	jsonv1.ReportErrorsWithLegacySemantics(false), // it would read every text twice; see explained
 )
 
 // Extra holds the fields of a JSON object that this version has no name for.
@@ -30,8 +42,8 @@ func DecodeObject(data []byte, v any) (Extra, error) {
 		}
 		return nil, ErrNotObject
 	}
-	if err := json.Unmarshal(data, v); err != nil {
-		return nil, err
+	if err := jsonv2.Unmarshal(data, v, options); err != nil {
+		return nil, explained(data, v, err)
 	}
 	known := fieldNames(reflect.TypeOf(v).Elem())
 	var extra Extra
@@ -51,6 +63,15 @@ func DecodeObject(data []byte, v any) (Extra, error) {
 		extra[name] = bytes.Clone(value)
 	}
 	return extra, nil
+}
+
+// explained is the error of a text that can't be read as encoding/json tells it, with fields and types by the names that
+// DescribeJSONError knows.
+func explained(data []byte, v any, err error) error {
+	if known := json.Unmarshal(data, reflect.New(reflect.TypeOf(v).Elem()).Interface()); known != nil {
+		return known
+	}
+	return err
 }
 
 // members yields the members of a JSON object: each key as it is written between its quotes, and its value's text. The object
@@ -160,16 +181,19 @@ func EncodeObject(v any, extra Extra) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// marshal is json.Marshal without HTML escaping: SQL is full of < and >, and people read it with kcat.
-func marshal(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
+// EncodeObjectTo is EncodeObject for a struct within another.
+func EncodeObjectTo(enc *jsontext.Encoder, v any, extra Extra) error {
+	if len(extra) == 0 {
+		return jsonv2.MarshalEncode(enc, v, options)
 	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+	data, err := EncodeObject(v, extra)
+	if err != nil {
+		return err
+	}
+	return enc.WriteValue(data)
 }
+
+func marshal(v any) ([]byte, error) { return jsonv2.Marshal(v, options) }
 
 var fieldNameCache sync.Map // reflect.Type -> map[string]bool
 

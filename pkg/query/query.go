@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"slices"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Consistency is how fresh the data that a Task reads must be.
@@ -94,7 +96,12 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 
 // MarshalJSON writes the Task and its unknown fields in a fixed order.
 func (t Task) MarshalJSON() ([]byte, error) {
-	return EncodeObject(taskFields(t), t.Extra)
+	return EncodeObject((*taskFields)(&t), t.Extra)
+}
+
+// MarshalJSONTo is MarshalJSON for a Task within another event.
+func (t Task) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return EncodeObjectTo(enc, (*taskFields)(&t), t.Extra)
 }
 
 // SessionID is the session's id, or "" when the Task has none.

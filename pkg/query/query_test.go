@@ -84,6 +84,21 @@ func FuzzDecodeObject(f *testing.F) {
 		if err == nil && len(got) != len(want) {
 			t.Fatalf("%v, but as a map %v", got, want)
 		}
+		if err != nil {
+			return
+		}
+		type plain query.Task
+		var task query.Task
+		var first plain
+		err = task.UnmarshalJSON([]byte(in))
+		if wrong := json.Unmarshal([]byte(in), &first); wrong != nil {
+			require.Error(t, err, "a Task is read as encoding/json reads it")
+			require.Equal(t, query.DescribeJSONError(wrong), query.DescribeJSONError(err))
+			return
+		}
+		require.NoError(t, err)
+		task.Extra = nil
+		require.Equal(t, query.Task(first), task)
 	})
 }
 

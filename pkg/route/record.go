@@ -13,7 +13,7 @@ func (in Input) MarshalJSON() ([]byte, error) {
 	if in.Policy != nil {
 		in.PolicyHash = in.Policy.Hash
 	}
-	return query.EncodeObject(inputFields(in), in.Extra)
+	return query.EncodeObject((*inputFields)(&in), in.Extra)
 }
 
 // MarshalWith is MarshalJSON with signals that are JSON already: many inputs share them, and they are half of an input. Nil

@@ -1,7 +1,9 @@
 package route_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -122,6 +124,50 @@ func TestSignalsWrittenBeforehand(t *testing.T) {
 		plain, err := event.Marshal(in)
 		require.NoError(rt, err)
 		require.JSONEq(rt, string(plain), string(data))
+	})
+}
+
+// TestEventsAreThoseOfEncodingJSON holds what is written and read against encoding/json: records of before stay what they were, and
+// their digests too.
+func TestEventsAreThoseOfEncodingJSON(t *testing.T) {
+	type (
+		task     query.Task
+		decision event.RouteDecision
+		input    route.Input
+	)
+	first := func(rt *rapid.T, v any) string {
+		var out bytes.Buffer
+		enc := json.NewEncoder(&out)
+		enc.SetEscapeHTML(false)
+		require.NoError(rt, enc.Encode(v))
+		return strings.TrimSuffix(out.String(), "\n")
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		in := drawnRecord(rt, t)
+		d := route.Decide(in)
+		data, err := event.Marshal(d)
+		require.NoError(rt, err)
+		require.Equal(rt, first(rt, decision(d)), string(data))
+		var got event.RouteDecision
+		var want decision
+		require.NoError(rt, got.UnmarshalJSON(data))
+		require.NoError(rt, json.Unmarshal(data, &want))
+		require.Equal(rt, event.RouteDecision(want), got)
+
+		data, err = event.Marshal(in)
+		require.NoError(rt, err)
+		in.PolicyHash = in.Policy.Hash
+		require.Equal(rt, first(rt, input(in)), string(data))
+		var read route.Input
+		var plain input
+		require.NoError(rt, read.UnmarshalJSON(data))
+		require.NoError(rt, json.Unmarshal(data, &plain))
+		require.Equal(rt, route.Input(plain), read)
+
+		in.Task.Extra = nil
+		data, err = event.Marshal(in.Task)
+		require.NoError(rt, err)
+		require.Equal(rt, first(rt, task(in.Task)), string(data))
 	})
 }
 

@@ -6,6 +6,9 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 type wire struct {
@@ -19,6 +22,15 @@ type wire struct {
 // MarshalJSON writes an absent Value without a number, and a zero that is known with one. A known number with nothing else to it,
 // one that was computed and not observed, is the number alone: a decision has many of them.
 func (v Value) MarshalJSON() ([]byte, error) { return v.AppendJSON(make([]byte, 0, 96)) }
+
+// MarshalJSONTo is MarshalJSON for a Value within something else.
+func (v Value) MarshalJSONTo(enc *jsontext.Encoder) error {
+	b, err := v.AppendJSON(enc.AvailableBuffer())
+	if err != nil {
+		return err
+	}
+	return enc.WriteValue(b)
+}
 
 // AppendJSON appends what MarshalJSON writes.
 func (v Value) AppendJSON(b []byte) ([]byte, error) {
@@ -92,6 +104,32 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &w); err != nil {
 		return err
 	}
+	v.take(w)
+	return nil
+}
+
+// UnmarshalJSONFrom is UnmarshalJSON for a Value within something else.
+func (v *Value) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	if dec.PeekKind() != '{' {
+		var n Number
+		if err := n.UnmarshalJSONFrom(dec); err != nil {
+			return err
+		}
+		*v = Value{}
+		if n.known {
+			v.number, v.state = n.n, Known
+		}
+		return nil
+	}
+	var w wire
+	if err := jsonv2.UnmarshalDecode(dec, &w); err != nil {
+		return err
+	}
+	v.take(w)
+	return nil
+}
+
+func (v *Value) take(w wire) {
 	*v = Value{Unit: w.Unit, Source: w.Source}
 	if w.At != nil {
 		v.At = w.At.UTC()
@@ -102,5 +140,4 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 			v.state = Known
 		}
 	}
-	return nil
 }

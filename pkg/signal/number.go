@@ -5,6 +5,9 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Number is a number that was computed, or that could not be: it has no age, and its name says its unit and its origin. The zero
@@ -55,6 +58,40 @@ func (x Number) MarshalJSON() ([]byte, error) {
 		return []byte("null"), nil
 	}
 	return appendNumber(make([]byte, 0, 24), x.n), nil
+}
+
+// MarshalJSONTo is MarshalJSON for a Number within something else.
+func (x Number) MarshalJSONTo(enc *jsontext.Encoder) error {
+	if !x.known {
+		return enc.WriteToken(jsontext.Null)
+	}
+	return enc.WriteToken(jsontext.Float(x.n))
+}
+
+// UnmarshalJSONFrom is UnmarshalJSON for a Number within something else.
+func (x *Number) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	switch dec.PeekKind() {
+	case '{':
+		var v Value
+		if err := v.UnmarshalJSONFrom(dec); err != nil {
+			return err
+		}
+		n, known := v.Get()
+		*x = Number{}
+		if known {
+			*x = Num(n)
+		}
+	case 'n':
+		*x = Number{}
+		return dec.SkipValue()
+	default:
+		var n float64
+		if err := jsonv2.UnmarshalDecode(dec, &n); err != nil {
+			return err
+		}
+		*x = Num(n)
+	}
+	return nil
 }
 
 // UnmarshalJSON reads a number or null, and what a Value writes: of that only a number that was known.

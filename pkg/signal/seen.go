@@ -3,8 +3,12 @@ package signal
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Fact is a named Value.
@@ -49,28 +53,42 @@ func (s Seen) Of(cluster string) []Fact {
 }
 
 // MarshalJSON writes an object of clusters, each an object of facts.
-func (s Seen) MarshalJSON() ([]byte, error) {
-	b := make([]byte, 0, 64+512*len(s))
-	b = append(b, '{')
-	for i := range s {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(appendText(b, s[i].Cluster), ':', '{')
-		for j := range s[i].Facts {
-			if j > 0 {
-				b = append(b, ',')
-			}
-			f := &s[i].Facts[j]
-			b = append(appendText(b, string(f.Name)), ':')
-			var err error
-			if b, err = f.Value.AppendJSON(b); err != nil {
-				return nil, fmt.Errorf("writing %s of %s: %w", f.Name, s[i].Cluster, err)
-			}
-		}
-		b = append(b, '}')
+func (s Seen) MarshalJSON() ([]byte, error) { return jsonv2.Marshal(s) }
+
+// MarshalJSONTo is MarshalJSON for what a decision saw.
+func (s Seen) MarshalJSONTo(enc *jsontext.Encoder) error {
+	if err := enc.WriteToken(jsontext.BeginObject); err != nil {
+		return err
 	}
-	return append(b, '}'), nil
+	for i := range s {
+		if err := s[i].writeTo(enc); err != nil {
+			return err
+		}
+	}
+	return enc.WriteToken(jsontext.EndObject)
+}
+
+func (s *Sighting) writeTo(enc *jsontext.Encoder) error {
+	if err := errors.Join(enc.WriteToken(jsontext.String(s.Cluster)), enc.WriteToken(jsontext.BeginObject)); err != nil {
+		return err
+	}
+	for i := range s.Facts {
+		f := &s.Facts[i]
+		if err := errors.Join(enc.WriteToken(jsontext.String(string(f.Name))), f.Value.MarshalJSONTo(enc)); err != nil {
+			return fmt.Errorf("writing %s of %s: %w", f.Name, s.Cluster, err)
+		}
+	}
+	return enc.WriteToken(jsontext.EndObject)
+}
+
+// UnmarshalJSONFrom is UnmarshalJSON for what a decision saw.
+func (s *Seen) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	var snapshot Snapshot
+	if err := jsonv2.UnmarshalDecode(dec, &snapshot); err != nil {
+		return err
+	}
+	s.take(snapshot)
+	return nil
 }
 
 // UnmarshalJSON reads what MarshalJSON writes, in the order of the names.
@@ -79,6 +97,11 @@ func (s *Seen) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &snapshot); err != nil {
 		return err
 	}
+	s.take(snapshot)
+	return nil
+}
+
+func (s *Seen) take(snapshot Snapshot) {
 	*s = make(Seen, 0, len(snapshot))
 	for cluster, values := range snapshot {
 		facts := make([]Fact, 0, len(values))
@@ -89,5 +112,4 @@ func (s *Seen) UnmarshalJSON(data []byte) error {
 		*s = append(*s, Sighting{Cluster: cluster, Facts: facts})
 	}
 	slices.SortFunc(*s, func(a, b Sighting) int { return cmp.Compare(a.Cluster, b.Cluster) })
-	return nil
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pointsman/pointsman/pkg/event"
@@ -183,12 +185,17 @@ func (e *Envelope) set(name, value string) error {
 
 func withData(e Envelope, data []byte) (Envelope, error) {
 	data = bytes.TrimSpace(data)
-	if !json.Valid(data) {
+	if !isJSON(data) {
 		return e, fault(FaultNotJSON, "the value is not JSON (%d bytes)", len(data))
 	}
 	e.Data = data
 	return e, nil
 }
+
+// anything is all that encoding/json calls valid.
+var anything = jsontext.Options(jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)))
+
+func isJSON(data []byte) bool { return jsontext.Value(data).IsValid(anything) }
 
 func decodeStructured(rec *kgo.Record, rules Rules) (Envelope, error) {
 	e := Envelope{Mode: ModeStructured}

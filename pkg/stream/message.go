@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -36,7 +35,7 @@ func (c Config) Encode(m Message) (*kgo.Record, error) {
 	case m.Key == "":
 		// A keyless record would land on any partition, and a real broker refuses it on a compacted topic.
 		return nil, fmt.Errorf("encoding %s for %s: no key", m.Type, m.Topic)
-	case m.Data != nil && !m.Fresh && !json.Valid(m.Data):
+	case m.Data != nil && !m.Fresh && !isJSON(m.Data):
 		return nil, fmt.Errorf("encoding %s for %s: data is not JSON", m.Type, m.Topic)
 	}
 	rec := &kgo.Record{Topic: c.Topic(m.Topic), Partition: m.Partition, Key: []byte(m.Key), Value: m.Data}

@@ -121,7 +121,7 @@ var banned = map[Layer][]string{
 // opens anything.
 var coreLibraries = []string{
 	"github.com/goccy/go-yaml/...", "cel.dev/cel-go/...", "github.com/zeebo/xxh3/...", "github.com/oklog/ulid/...",
-	"github.com/pingcap/tidb/pkg/parser/...",
+	"github.com/pingcap/tidb/pkg/parser/...", "github.com/go-json-experiment/json/...",
 }
 
 // testOnly are libraries that no shipped binary may contain. The embedded broker is built on one of them on purpose.
