@@ -2,9 +2,13 @@ package attempt_test
 
 import (
 	"flag"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -246,4 +250,53 @@ func TestLives(t *testing.T) {
 func TestErrorText(t *testing.T) {
 	_, err := attempt.Apply(attempt.Lost, attempt.Placed)
 	require.EqualError(t, err, "an attempt that is lost can't take the event placed")
+}
+
+// The report of pairs is whole only if the lists are: a name that is declared and not listed would be in no row of it.
+func TestListsHaveEveryNameThatIsDeclared(t *testing.T) {
+	declared := map[string][]string{}
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok || len(spec.Values) != 1 {
+				return true
+			}
+			kind, named := spec.Type.(*ast.Ident)
+			text, literal := spec.Values[0].(*ast.BasicLit)
+			if named && literal && text.Kind == token.STRING {
+				value, err := strconv.Unquote(text.Value)
+				require.NoError(t, err)
+				declared[kind.Name] = append(declared[kind.Name], value)
+			}
+			return true
+		})
+	}
+	require.ElementsMatch(t, declared["State"], texts(attempt.States()))
+	require.ElementsMatch(t, declared["Event"], texts(attempt.Events()))
+	require.ElementsMatch(t, declared["Effect"], texts(attempt.Effects()))
+}
+
+func texts[T ~string](list []T) (out []string) {
+	for _, v := range list {
+		out = append(out, string(v))
+	}
+	return out
+}
+
+// Nothing is listed that the machine has no use for.
+func TestEveryEventAndEffectIsInTheTable(t *testing.T) {
+	used := map[string]bool{}
+	each(func(_ attempt.State, e attempt.Event, tr attempt.Transition) {
+		used[string(e)] = true
+		for _, d := range tr.Do {
+			used[string(d)] = true
+		}
+	})
+	for _, name := range append(texts(attempt.Events()), texts(attempt.Effects())...) {
+		require.True(t, used[name], name)
+	}
 }

@@ -27,6 +27,8 @@ type Progress struct {
 	Since, Running  time.Duration
 	ReadBytes       *int64
 	PeakMemoryBytes *int64
+	// Done is the share of its work that the engine says is done, 0 to 1.
+	Done *float64
 }
 
 // Overrun says whether a running attempt is over one of its bounds: the class of failure to stop it with, and why in words.
@@ -49,7 +51,11 @@ func (b Bounds) Overrun(p Progress) (failure.Class, string) {
 	return "", ""
 }
 
-// pastMiddle says that more than half of the estimated bytes are known to be read.
+// pastMiddle says that more than half of its work is known to be done: by the engine's own reckoning, or by the estimated bytes where
+// the engine has none.
 func (b Bounds) pastMiddle(p Progress) bool {
+	if p.Done != nil {
+		return *p.Done > 0.5
+	}
 	return b.EstimatedBytes > 0 && p.ReadBytes != nil && *p.ReadBytes > b.EstimatedBytes/2
 }

@@ -30,6 +30,8 @@ func TestOverrun(t *testing.T) {
 		{"late in line and here", sla, attempt.Progress{Since: time.Minute, Running: 10 * time.Second}, failure.SLAOverrun},
 		{"late, and nearly done", both, attempt.Progress{Since: time.Minute, Running: time.Minute, ReadBytes: new(int64(51))}, ""},
 		{"late, and at its beginning", both, attempt.Progress{Since: time.Minute, Running: time.Minute, ReadBytes: new(int64(50))}, failure.SLAOverrun},
+		{"late, and nearly done as the engine reckons", sla, attempt.Progress{Since: time.Minute, Running: time.Minute, Done: new(0.51)}, ""},
+		{"late, and at its beginning as the engine reckons", both, attempt.Progress{Since: time.Minute, Running: time.Minute, ReadBytes: new(int64(51)), Done: new(0.5)}, failure.SLAOverrun},
 		{"late, and nobody knows how far", both, attempt.Progress{Since: time.Minute, Running: time.Minute}, failure.SLAOverrun},
 		{"at the bound of bytes", bytes, attempt.Progress{ReadBytes: new(int64(500))}, ""},
 		{"over the estimate", bytes, attempt.Progress{ReadBytes: new(int64(501))}, failure.EstimateOverrun},

@@ -42,6 +42,7 @@ type behaviour struct {
 	slow time.Duration
 	read int64         // bytes that its progress shows; 0 shows none
 	peak int64         // bytes of memory that its progress shows; 0 shows none
+	done float64       // share of its work that its progress shows; 0 shows none
 	late time.Duration // of the first attempt the connection is lost at once, and the engine sees it only after this
 }
 
@@ -50,6 +51,7 @@ type run struct {
 	ended chan struct{}
 	since time.Time
 	stats event.Stats
+	done  *float64
 	wait  <-chan struct{}
 }
 
@@ -184,6 +186,9 @@ func (c *client) Submit(ctx context.Context, q engine.Query) (engine.Rows, error
 	if b.peak > 0 {
 		r.stats.PeakMemoryBytes = &b.peak
 	}
+	if b.done > 0 {
+		r.done = &b.done
+	}
 	c.running[q.ID] = r
 	c.most = max(c.most, len(c.running))
 	c.mu.Unlock()
@@ -304,7 +309,7 @@ func (c *client) Find(_ context.Context, id string) (engine.Run, error) {
 		return engine.Run{}, refused()
 	}
 	if r := c.running[id]; r != nil {
-		return engine.Run{State: engine.RunActive, Waiting: r.waits(), Elapsed: time.Since(r.since), Stats: r.stats}, nil
+		return engine.Run{State: engine.RunActive, Waiting: r.waits(), Elapsed: time.Since(r.since), Stats: r.stats, Progress: r.done}, nil
 	}
 	if run, known := c.history[id]; known {
 		return run, nil

@@ -130,7 +130,7 @@ func (y *try) progress(ctx context.Context, w *watcher, s seen) attempt.Event {
 		}
 		return attempt.EngineStarted
 	}
-	p := attempt.Progress{Running: time.Since(y.times.started), ReadBytes: s.run.Stats.ReadBytes, PeakMemoryBytes: s.run.Stats.PeakMemoryBytes}
+	p := attempt.Progress{Running: time.Since(y.times.started), ReadBytes: s.run.Stats.ReadBytes, PeakMemoryBytes: s.run.Stats.PeakMemoryBytes, Done: s.run.Progress}
 	if at := y.t.first.Task.SubmittedAt; at != nil {
 		p.Since = y.t.now().Sub(*at)
 	}

@@ -40,6 +40,7 @@ func TestOverrunMovesTheTask(t *testing.T) {
 		contains string
 	}{
 		{"it reads far more than was estimated", behaviour{read: 501}, []func(*event.RouteDecision){estimating(100)}, failure.EstimateOverrun, event.RemedyReroute, "100 were estimated"},
+		{"its SLA can't be met, and the engine has just begun", behaviour{done: 0.1}, []func(*event.RouteDecision){slaOf(0.1)}, failure.SLAOverrun, event.RemedyReroute, "its SLA is 100ms"},
 		{"its SLA can't be met", behaviour{}, []func(*event.RouteDecision){slaOf(0.1)}, failure.SLAOverrun, event.RemedyReroute, "its SLA is 100ms"},
 		{"it takes more memory than its profile gives", behaviour{peak: 2 << 20}, nil, failure.MemoryLimit, event.RemedyFailover, "2097152 bytes of memory"},
 	} {
@@ -97,6 +98,7 @@ func TestWhatIsNotStopped(t *testing.T) {
 		{"within the factor", behaviour{read: 500}, []func(*event.RouteDecision){estimating(100)}, nil},
 		{"below the floor", behaviour{read: 501}, []func(*event.RouteDecision){estimating(100)}, func(c *executor.Config) { c.Attempts.Overrun.EstimateFloor = 1000 }},
 		{"a write", behaviour{read: 1 << 40}, []func(*event.RouteDecision){estimating(100), slaOf(0.01), func(d *event.RouteDecision) { d.ReadOnly = false }}, nil},
+		{"nearly done, as the engine reckons", behaviour{done: 0.6}, []func(*event.RouteDecision){slaOf(0.01)}, nil},
 		{"nowhere to go", behaviour{read: 1 << 40}, []func(*event.RouteDecision){estimating(100), slaOf(0.01), func(d *event.RouteDecision) { d.Fallbacks = nil }}, nil},
 		{"no attempt left", behaviour{read: 1 << 40}, []func(*event.RouteDecision){estimating(100)}, func(c *executor.Config) { c.Attempts.MaxAttempts = 1 }},
 		{"switched off", behaviour{read: 1 << 40}, []func(*event.RouteDecision){estimating(100), slaOf(0.01)}, func(c *executor.Config) { c.Attempts.Overrun.Every = 0 }},
