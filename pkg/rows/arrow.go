@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -30,7 +32,8 @@ const (
 // arrowWriter writes an Arrow IPC stream.
 type arrowWriter struct {
 	out   *counter
-	text  *Encoder // for what has no Arrow type of its own
+	kinds kinds
+	text  []byte // room for the text of what has no Arrow type of its own
 	build *array.RecordBuilder
 	w     *ipc.Writer
 	rows  int
@@ -38,8 +41,9 @@ type arrowWriter struct {
 	names []string
 }
 
+// counter gathers the many small pieces of a batch and counts their bytes.
 type counter struct {
-	w io.Writer
+	w *bufio.Writer
 	n int64
 }
 
@@ -51,7 +55,7 @@ func (c *counter) Write(p []byte) (int, error) {
 }
 
 func newArrow(w io.Writer, columns []event.Column) *arrowWriter {
-	a := &arrowWriter{out: &counter{w: w}, text: NewEncoder(columns)}
+	a := &arrowWriter{out: &counter{w: bufio.NewWriterSize(w, 64<<10)}, kinds: kindsOf(columns)}
 	fields := make([]arrow.Field, len(columns))
 	for i, c := range columns {
 		fields[i] = arrow.Field{
@@ -72,7 +76,7 @@ func (a *arrowWriter) Write(row []any) error {
 		return fmt.Errorf("a row of %d values does not fit %d columns", len(row), len(a.names))
 	}
 	for i, v := range row {
-		if err := a.append(a.build.Field(i), a.text.kind(i), v); err != nil {
+		if err := a.append(a.build.Field(i), a.kinds.of(i), v); err != nil {
 			return fmt.Errorf("column %d (%s): %w", i+1, a.names[i], err)
 		}
 	}
@@ -100,7 +104,7 @@ func (a *arrowWriter) Close() error {
 	if a.rows > 0 {
 		err = a.flush()
 	}
-	return errors.Join(err, a.w.Close())
+	return errors.Join(err, a.w.Close(), a.out.w.Flush())
 }
 
 // ErrUnfit is a value that the Arrow type of its column can't keep, such as PostgreSQL's infinite dates. Other formats take it.
@@ -116,7 +120,10 @@ func (a *arrowWriter) append(b array.Builder, k kind, v any) error {
 	case *array.StringBuilder:
 		text, err := a.asText(k, v)
 		a.held += int64(len(text))
-		b.Append(strings.ToValidUTF8(text, "\uFFFD"))
+		if !utf8.ValidString(text) { // it is far faster than the one that mends
+			text = strings.ToValidUTF8(text, "\uFFFD")
+		}
+		b.Append(text)
 		return err
 	case *array.BooleanBuilder:
 		x, ok := v.(bool)
@@ -194,12 +201,10 @@ func (a *arrowWriter) append(b array.Builder, k kind, v any) error {
 func unfit(v any) error { return fmt.Errorf("a value of Go type %T %w", v, ErrUnfit) }
 
 // asText is the value as it stands in a line of JSON, a text without its quotes.
-func (a *arrowWriter) asText(k kind, v any) (string, error) {
+func (a *arrowWriter) asText(k kind, v any) (text string, err error) {
 	switch x := v.(type) {
 	case string:
 		return x, nil
-	case time.Time:
-		return timeText(k, x), nil
 	case json.Number:
 		return x.String(), nil
 	case int64:
@@ -207,13 +212,13 @@ func (a *arrowWriter) asText(k kind, v any) (string, error) {
 	case uint64:
 		return strconv.FormatUint(x, 10), nil
 	case float64:
-		if text, odd := oddFloat(x); odd {
-			return text, nil
-		}
+		a.text = appendFloat(a.text[:0], x)
+	case time.Time:
+		a.text = appendTime(a.text[:0], k, x)
+	default:
+		a.text, err = appendValue(a.text[:0], k, v)
 	}
-	a.text.row.Reset()
-	err := a.text.value(k, v)
-	return a.text.row.String(), err
+	return string(a.text), err
 }
 
 // digits is the text of a number that is one or stands in a text.

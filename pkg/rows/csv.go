@@ -12,105 +12,87 @@ import (
 
 // csvWriter writes CSV. encoding/csv can't tell NULL from an empty text, so the quoting is done here.
 type csvWriter struct {
-	w      io.Writer
-	nested *Encoder // for arrays and objects, which are JSON within a field
-	line   []byte
-	size   int64
+	pieces
+	kinds  kinds
+	nested []byte // room for arrays and objects, which are JSON within a field
 }
 
-func newCSV(w io.Writer, columns []event.Column) (*csvWriter, error) {
-	c := &csvWriter{w: w, nested: NewEncoder(columns)}
+func newCSV(w io.Writer, columns []event.Column) *csvWriter {
+	c := &csvWriter{pieces: pieces{w: w}, kinds: kindsOf(columns)}
 	for i, col := range columns {
 		c.sep(i)
 		c.text(col.Name)
 	}
-	return c, c.end()
+	c.held = append(c.held, "\r\n"...)
+	return c
 }
 
 // Write writes one record.
 func (c *csvWriter) Write(row []any) error {
+	before := len(c.held)
 	for i, v := range row {
 		c.sep(i)
-		if err := c.value(i, v); err != nil {
-			c.line = c.line[:0]
+		if err := c.value(c.kinds.of(i), v); err != nil {
+			c.held = c.held[:before]
 			return err
 		}
 	}
-	return c.end()
+	c.held = append(c.held, "\r\n"...)
+	return c.rowDone()
 }
-
-// Size is exact.
-func (c *csvWriter) Size() int64 { return c.size }
-
-// Close has nothing to write.
-func (c *csvWriter) Close() error { return nil }
 
 func (c *csvWriter) sep(i int) {
 	if i > 0 {
-		c.line = append(c.line, ',')
+		c.held = append(c.held, ',')
 	}
 }
 
-func (c *csvWriter) end() error {
-	c.line = append(c.line, '\r', '\n')
-	_, err := c.w.Write(c.line)
-	c.size += int64(len(c.line))
-	c.line = c.line[:0]
-	return err
-}
-
-func (c *csvWriter) value(i int, v any) error {
+func (c *csvWriter) value(k kind, v any) (err error) {
 	switch x := v.(type) {
 	case nil: // nothing
 	case bool:
-		c.line = strconv.AppendBool(c.line, x)
+		c.held = strconv.AppendBool(c.held, x)
 	case int64:
-		c.line = strconv.AppendInt(c.line, x, 10)
+		c.held = strconv.AppendInt(c.held, x, 10)
 	case uint64:
-		c.line = strconv.AppendUint(c.line, x, 10)
+		c.held = strconv.AppendUint(c.held, x, 10)
+	case float64:
+		c.held = appendFloat(c.held, x)
+	case time.Time:
+		c.held = appendTime(c.held, k, x)
 	case exact:
-		c.line = append(c.line, x...)
+		c.held = append(c.held, x...)
 	case json.Number:
 		c.text(x.String())
 	case string:
 		c.text(x)
-	case time.Time:
-		c.text(timeText(c.nested.kind(i), x))
-	case float64:
-		if text, odd := oddFloat(x); odd {
-			c.text(text)
-			return nil
+	default: // as JSON writes it
+		if c.nested, err = appendValue(c.nested[:0], k, v); err == nil {
+			c.text(string(c.nested))
 		}
-		return c.json(i, v)
-	default:
-		return c.json(i, v)
 	}
-	return nil
-}
-
-// json writes a value as JSON writes it.
-func (c *csvWriter) json(i int, v any) error {
-	c.nested.row.Reset()
-	if err := c.nested.value(c.nested.kind(i), v); err != nil {
-		return err
-	}
-	c.text(c.nested.row.String())
-	return nil
+	return err
 }
 
 func (c *csvWriter) text(s string) {
-	if s != "" && !strings.ContainsAny(s, "\",\r\n") && s[0] != ' ' && s[len(s)-1] != ' ' {
-		c.line = append(c.line, s...)
+	if s != "" && !special(s) {
+		c.held = append(c.held, s...)
 		return
 	}
-	c.line = append(c.line, '"')
+	c.held = append(c.held, '"')
 	for {
 		i := strings.IndexByte(s, '"')
 		if i < 0 {
 			break
 		}
-		c.line = append(append(c.line, s[:i+1]...), '"')
+		c.held = append(append(c.held, s[:i+1]...), '"')
 		s = s[i+1:]
 	}
-	c.line = append(append(c.line, s...), '"')
+	c.held = append(append(c.held, s...), '"')
+}
+
+// special says that a text must be quoted. One look for each byte is faster than one look for all of them.
+func special(s string) bool {
+	return s[0] == ' ' || s[len(s)-1] == ' ' || strings.IndexByte(s, '"') >= 0 || strings.IndexByte(s, ',') >= 0 ||
+		strings.IndexByte(s, '\n') >= 0 || strings.IndexByte(s, '\r') >= 0
 }

@@ -1,11 +1,11 @@
 package rows
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -39,165 +39,149 @@ func kindOf(typeName string) kind {
 	}
 }
 
-// Encoder writes rows as JSON arrays.
-type Encoder struct {
-	kinds []kind
-	row   bytes.Buffer
-	enc   *json.Encoder
-	// digits is room for a number.
-	digits [24]byte
-}
+// kinds are those of a result's columns.
+type kinds []kind
 
-// NewEncoder makes an encoder for rows with these columns.
-func NewEncoder(columns []event.Column) *Encoder {
-	e := &Encoder{}
-	for _, c := range columns {
-		e.kinds = append(e.kinds, kindOf(c.Type))
+func kindsOf(columns []event.Column) kinds {
+	out := make(kinds, len(columns))
+	for i, c := range columns {
+		out[i] = kindOf(c.Type)
 	}
-	e.enc = json.NewEncoder(&e.row)
-	e.enc.SetEscapeHTML(false) // < and > are as they are: escaping them would make every reader undo it
-	return e
+	return out
 }
 
-// Line is the row as a JSON array with a newline. It is good until the next call.
-func (e *Encoder) Line(row []any) ([]byte, error) {
-	e.row.Reset()
-	e.row.WriteByte('[')
-	for i, v := range row {
-		if i > 0 {
-			e.row.WriteByte(',')
-		}
-		if err := e.value(e.kind(i), v); err != nil {
-			return nil, err
-		}
-	}
-	e.row.WriteString("]\n")
-	return e.row.Bytes(), nil
-}
-
-func (e *Encoder) kind(i int) kind {
-	if i < len(e.kinds) {
-		return e.kinds[i]
+// of is the kind of a column. An engine that names no columns still gives values.
+func (k kinds) of(i int) kind {
+	if i < len(k) {
+		return k[i]
 	}
 	return kind{}
 }
 
-func (e *Encoder) value(c kind, v any) error {
+// Encoder writes rows as JSON arrays.
+type Encoder struct {
+	kinds kinds
+	row   []byte
+}
+
+// NewEncoder makes an encoder for rows with these columns.
+func NewEncoder(columns []event.Column) *Encoder { return &Encoder{kinds: kindsOf(columns)} }
+
+// Line is the row as a JSON array with a newline. It is good until the next call.
+func (e *Encoder) Line(row []any) (line []byte, err error) {
+	e.row, err = e.kinds.appendLine(e.row[:0], row)
+	return e.row, err
+}
+
+// appendLine adds the row as a JSON array with a newline, and nothing if a value of it can't be written.
+func (k kinds) appendLine(dst []byte, row []any) ([]byte, error) {
+	before := len(dst)
+	dst = append(dst, '[')
+	for i, v := range row {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		var err error
+		if dst, err = appendValue(dst, k.of(i), v); err != nil {
+			return dst[:before], err
+		}
+	}
+	return append(dst, "]\n"...), nil
+}
+
+// appendValue adds a value as JSON.
+func appendValue(dst []byte, c kind, v any) ([]byte, error) {
 	switch x := v.(type) {
 	case nil:
-		e.row.WriteString("null")
+		return append(dst, "null"...), nil
 	case bool:
-		e.row.WriteString(strconv.FormatBool(x))
+		return strconv.AppendBool(dst, x), nil
 	case int64:
-		e.number(c, strconv.AppendInt(e.digits[:0], x, 10))
-	case uint64:
-		e.number(c, strconv.AppendUint(e.digits[:0], x, 10))
-	case exact: // read from JSON, where it was a number
-		e.row.WriteString(string(x))
-	case json.Number:
-		return e.text(x.String())
-	case float64:
-		if text, odd := oddFloat(x); odd {
-			return e.text(text)
+		if c.narrow {
+			return strconv.AppendInt(dst, x, 10), nil
 		}
-		return e.plain(x)
+		return append(strconv.AppendInt(append(dst, '"'), x, 10), '"'), nil
+	case uint64:
+		if c.narrow {
+			return strconv.AppendUint(dst, x, 10), nil
+		}
+		return append(strconv.AppendUint(append(dst, '"'), x, 10), '"'), nil
+	case exact: // read from JSON, where it was a number
+		return append(dst, x...), nil
+	case json.Number:
+		return appendQuoted(dst, x.String()), nil
+	case float64:
+		if odd(x) {
+			return append(appendFloat(append(dst, '"'), x), '"'), nil
+		}
+		return appendFloat(dst, x), nil
 	case string:
-		return e.text(x)
+		return appendQuoted(dst, x), nil
 	case time.Time:
-		return e.text(timeText(c, x))
+		return append(appendTime(append(dst, '"'), c, x), '"'), nil
 	case []any:
-		e.row.WriteByte('[')
+		dst = append(dst, '[')
 		for i, el := range x {
 			if i > 0 {
-				e.row.WriteByte(',')
+				dst = append(dst, ',')
 			}
-			if err := e.value(c, el); err != nil {
-				return err
+			var err error
+			if dst, err = appendValue(dst, c, el); err != nil {
+				return dst, err
 			}
 		}
-		e.row.WriteByte(']')
+		return append(dst, ']'), nil
 	case map[string]any:
-		return e.object(c, x)
+		return appendObject(dst, c, x)
 	default:
-		return fmt.Errorf("a value of Go type %T is none that an engine may give", v)
+		return dst, fmt.Errorf("a value of Go type %T is none that an engine may give", v)
 	}
-	return nil
 }
 
-func (e *Encoder) object(c kind, m map[string]any) error {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names) // equal rows are equal bytes
-	e.row.WriteByte('{')
-	for i, name := range names {
+func appendObject(dst []byte, c kind, m map[string]any) ([]byte, error) {
+	dst = append(dst, '{')
+	for i, name := range slices.Sorted(maps.Keys(m)) { // equal rows are equal bytes
 		if i > 0 {
-			e.row.WriteByte(',')
+			dst = append(dst, ',')
 		}
-		if err := e.text(name); err != nil {
-			return err
-		}
-		e.row.WriteByte(':')
-		if err := e.value(c, m[name]); err != nil {
-			return err
+		dst = append(appendQuoted(dst, name), ':')
+		var err error
+		if dst, err = appendValue(dst, c, m[name]); err != nil {
+			return dst, err
 		}
 	}
-	e.row.WriteByte('}')
-	return nil
+	return append(dst, '}'), nil
 }
 
-func (e *Encoder) number(c kind, digits []byte) {
-	if c.narrow {
-		e.row.Write(digits)
-		return
-	}
-	e.row.WriteByte('"')
-	e.row.Write(digits)
-	e.row.WriteByte('"')
-}
-
-// text writes a text. Most have nothing to be escaped, and are written as they are.
-func (e *Encoder) text(s string) error {
-	for i := range len(s) {
-		if b := s[i]; b < ' ' || b == '"' || b == '\\' || b >= 0x7f {
-			return e.plain(s)
-		}
-	}
-	e.row.WriteByte('"')
-	e.row.WriteString(s)
-	e.row.WriteByte('"')
-	return nil
-}
-
-// plain writes what encoding/json writes.
-func (e *Encoder) plain(v any) error {
-	if err := e.enc.Encode(v); err != nil {
-		return err
-	}
-	e.row.Truncate(e.row.Len() - 1) // the encoder's newline
-	return nil
-}
-
-// oddFloat is the text of a float that JSON has no number for.
-func oddFloat(x float64) (text string, odd bool) {
-	switch {
-	case math.IsNaN(x):
-		return "NaN", true
+// appendFloat writes what encoding/json writes: the shortest digits that read back as the same number, with an exponent where it is
+// very large or very small.
+func appendFloat(dst []byte, x float64) []byte {
+	switch abs := math.Abs(x); {
 	case math.IsInf(x, 1):
-		return "Infinity", true
+		return append(dst, "Infinity"...)
 	case math.IsInf(x, -1):
-		return "-Infinity", true
-	default:
-		return "", false
+		return append(dst, "-Infinity"...)
+	case math.IsNaN(x):
+		return append(dst, "NaN"...)
+	case abs == 0 || (abs >= 1e-6 && abs < 1e21):
+		return strconv.AppendFloat(dst, x, 'f', -1, 64)
 	}
+	dst = strconv.AppendFloat(dst, x, 'e', -1, 64)
+	if n := len(dst); dst[n-3] == '-' && dst[n-2] == '0' { // e-09 is e-9
+		dst[n-2] = dst[n-1]
+		dst = dst[:n-1]
+	}
+	return dst
 }
 
-func timeText(c kind, t time.Time) string {
+// odd says that JSON has no number for a float.
+func odd(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }
+
+func appendTime(dst []byte, c kind, t time.Time) []byte {
 	if c.dates {
-		return t.Format(time.DateOnly)
+		return t.AppendFormat(dst, time.DateOnly)
 	}
-	return t.Format(time.RFC3339Nano)
+	return t.AppendFormat(dst, time.RFC3339Nano)
 }
 
 // exact is a JSON number with its own digits, to tell it from a decimal, which JSON has as text.

@@ -64,7 +64,7 @@ func FormatOf(media string) Format {
 
 // Writer writes rows. It belongs to one goroutine.
 type Writer interface {
-	// Write takes a row with a value per column. What it takes may be held back until Flush.
+	// Write takes a row with a value per column. What it takes may be held back until Close.
 	Write(row []any) error
 	// Size is how many bytes have been written, about so for what is held back.
 	Size() int64
@@ -76,9 +76,9 @@ type Writer interface {
 func NewWriter(f Format, w io.Writer, columns []event.Column) (Writer, error) {
 	switch f {
 	case NDJSON:
-		return &lineWriter{w: w, enc: NewEncoder(columns)}, nil
+		return &lineWriter{pieces: pieces{w: w}, kinds: kindsOf(columns)}, nil
 	case CSV:
-		return newCSV(w, columns)
+		return newCSV(w, columns), nil
 	case Arrow:
 		return newArrow(w, columns), nil
 	default:
@@ -86,26 +86,45 @@ func NewWriter(f Format, w io.Writer, columns []event.Column) (Writer, error) {
 	}
 }
 
-// lineWriter writes NDJSON.
-type lineWriter struct {
+// pieceBytes is how much is gathered before it is written.
+const pieceBytes = 64 << 10
+
+// pieces gathers what is written in pieces of a good size.
+type pieces struct {
 	w    io.Writer
-	enc  *Encoder
-	size int64
+	held []byte
+	size int64 // of what was written
 }
 
-// Write writes one line.
-func (l *lineWriter) Write(row []any) error {
-	line, err := l.enc.Line(row)
-	if err != nil {
-		return err
+// rowDone writes what has been gathered if it is enough.
+func (p *pieces) rowDone() error {
+	if len(p.held) < pieceBytes {
+		return nil
 	}
-	l.size += int64(len(line))
-	_, err = l.w.Write(line)
-	return err
+	return p.Close()
 }
 
 // Size is exact.
-func (l *lineWriter) Size() int64 { return l.size }
+func (p *pieces) Size() int64 { return p.size + int64(len(p.held)) }
 
-// Close has nothing to write.
-func (l *lineWriter) Close() error { return nil }
+// Close writes what is held back.
+func (p *pieces) Close() error {
+	n, err := p.w.Write(p.held)
+	p.size += int64(n)
+	p.held = p.held[:0]
+	return err
+}
+
+// lineWriter writes NDJSON.
+type lineWriter struct {
+	pieces
+	kinds kinds
+}
+
+// Write writes one line.
+func (l *lineWriter) Write(row []any) (err error) {
+	if l.held, err = l.kinds.appendLine(l.held, row); err != nil {
+		return err
+	}
+	return l.rowDone()
+}

@@ -234,3 +234,72 @@ func TestTextPasses(t *testing.T) {
 		require.Equal(t, text, field)
 	})
 }
+
+// Whatever bytes a text has, and whatever a float is, they are written as encoding/json writes them.
+func TestAsTheStandardLibrary(t *testing.T) {
+	want := func(t require.TestingT, v any) string {
+		var out bytes.Buffer
+		enc := json.NewEncoder(&out)
+		enc.SetEscapeHTML(false)
+		require.NoError(t, enc.Encode([]any{v}))
+		return out.String()
+	}
+	columns := []event.Column{{Name: "c", Type: "String"}}
+	for b := range 256 { // each byte at each place in a word, after and before others
+		for place := range 18 {
+			text := strings.Repeat("x", place) + string([]byte{byte(b)}) + strings.Repeat("\"", b%2) + strings.Repeat("y", 17-place)
+			require.Equal(t, want(t, text), string(write(t, rows.NDJSON, columns, []any{text})))
+		}
+	}
+	for _, x := range []float64{0, math.Copysign(0, -1), 1e-6, 9.99e-7, 1e21, 9.99e20, 1e-10, -1e-9, 1e100, 5e-324, math.MaxFloat64, 123456789, 0.1} {
+		require.Equal(t, want(t, x), string(write(t, rows.NDJSON, columns, []any{x})))
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		text := string(rapid.SliceOf(rapid.OneOf(rapid.Byte(), rapid.SampledFrom([]byte("a\"\\\n\xe2\x80\xa8\xa9\x7f<")))).Draw(t, "bytes"))
+		require.Equal(t, want(t, text), string(write(t, rows.NDJSON, columns, []any{text})))
+		x := rapid.Float64().Draw(t, "float")
+		require.Equal(t, want(t, x), string(write(t, rows.NDJSON, columns, []any{x})))
+		field := "c\r\n" + strings.TrimSuffix(strings.TrimPrefix(want(t, x), "["), "]\n") + "\r\n"
+		require.Equal(t, field, string(write(t, rows.CSV, columns, []any{x})))
+	})
+}
+
+// failing takes so many bytes and then no more.
+type failing struct{ left int }
+
+func (f *failing) Write(p []byte) (int, error) {
+	n := min(f.left, len(p))
+	if f.left -= n; n < len(p) {
+		return n, bytes.ErrTooLarge
+	}
+	return n, nil
+}
+
+// What can't be written is told before the end, however much is gathered; a row that can't be encoded leaves nothing.
+func TestWriteFaults(t *testing.T) {
+	columns := []event.Column{{Name: "c", Type: "String"}, {Name: "d", Type: "String"}}
+	text := strings.Repeat("x", 1000)
+	for _, f := range []rows.Format{rows.NDJSON, rows.CSV, rows.Arrow} {
+		w, err := rows.NewWriter(f, &failing{left: 1 << 20}, columns)
+		require.NoError(t, err)
+		n := 0
+		for ; err == nil && n < 10_000; n++ {
+			err = w.Write([]any{text, "y"})
+		}
+		require.ErrorIs(t, err, bytes.ErrTooLarge, f)
+		require.Less(t, n, 5000, f)
+
+		if f == rows.Arrow {
+			continue // it is no good any more, which its comment says
+		}
+		var out bytes.Buffer
+		w, err = rows.NewWriter(f, &out, columns)
+		require.NoError(t, err)
+		require.NoError(t, w.Write([]any{"a", "b"}))
+		size := w.Size()
+		require.Error(t, w.Write([]any{"c", struct{}{}}))
+		require.Equal(t, size, w.Size())
+		require.NoError(t, w.Close())
+		require.EqualValues(t, size, out.Len())
+	}
+}

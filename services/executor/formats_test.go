@@ -87,6 +87,7 @@ func TestTypesInEveryFormat(t *testing.T) {
 		w, err := rows.NewWriter(rows.CSV, &field, []event.Column{{Name: "-", Type: one[0].Type}})
 		require.NoError(t, err)
 		require.NoError(t, w.Write(json[i:i+1]))
+		require.NoError(t, w.Close())
 		csv := strings.TrimSuffix(strings.TrimPrefix(field.String(), "-\r\n"), "\r\n")
 		require.Contains(t, string(files[rows.CSV]), csv)
 		col := r.RecordBatch().Column(i)

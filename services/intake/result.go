@@ -215,8 +215,7 @@ func (s *server) serveFile(w http.ResponseWriter, r *http.Request, taskID string
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	out := bufio.NewWriterSize(steady, 64<<10)
-	if err := errors.Join(convert(bufio.NewReaderSize(file, 64<<10), false, out, format, result.Columns), out.Flush()); err != nil {
+	if err := convert(bufio.NewReaderSize(file, 64<<10), false, steady, format, result.Columns); err != nil {
 		s.tel.Log.WarnContext(r.Context(), "sending a result broke off", telemetry.KeyTask, taskID, telemetry.Err(err))
 		panic(http.ErrAbortHandler) // an answer has begun: its reader must not take what came for the whole
 	}

@@ -25,12 +25,17 @@ type rows struct {
 
 	columns  []event.Column
 	targets  []target
+	dests    []any // the targets'
+	room     []any // of the next rows' values
 	count    int64
 	err      error
 	whole    bool // it was read to its end
 	finished atomic.Bool
 	once     sync.Once
 }
+
+// roomFor is how many values are made room for at once: a row of its own costs as much as its values.
+const roomFor = 256
 
 func newRows(e *Engine, id string, inner rowsdriver.Rows, sub *submission, p *profile, release func()) *rows {
 	r := &rows{engine: e, id: id, inner: inner, sub: sub, profile: p, release: release, unhook: func() bool { return true }}
@@ -39,7 +44,8 @@ func newRows(e *Engine, id string, inner rowsdriver.Rows, sub *submission, p *pr
 	}
 	for _, c := range inner.ColumnTypes() {
 		r.columns = append(r.columns, event.Column{Name: c.Name(), Type: c.DatabaseTypeName()})
-		r.targets = append(r.targets, newTarget(c.ScanType(), c.DatabaseTypeName()))
+		t := newTarget(c.ScanType(), c.DatabaseTypeName())
+		r.targets, r.dests = append(r.targets, t), append(r.dests, t.dest)
 	}
 	return r
 }
@@ -68,16 +74,17 @@ func (r *rows) Next() bool {
 
 // Values are the current row's values.
 func (r *rows) Values() ([]any, error) {
-	dest := make([]any, len(r.targets))
-	for i, t := range r.targets {
-		dest[i] = t.fresh()
-	}
-	if err := r.inner.Scan(dest...); err != nil {
+	if err := r.inner.Scan(r.dests...); err != nil {
 		return nil, r.engine.wrap(err, r.sub)
 	}
-	out := make([]any, len(dest))
+	n := len(r.targets)
+	if len(r.room) < n {
+		r.room = make([]any, n*max(1, roomFor/max(1, n)))
+	}
+	var out []any
+	out, r.room = r.room[:n:n], r.room[n:]
 	for i, t := range r.targets {
-		out[i] = t.value(dest[i])
+		out[i] = t.value()
 	}
 	return out, nil
 }

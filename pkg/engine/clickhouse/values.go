@@ -12,41 +12,30 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// target is where a column's values are scanned to, and how they become the port's values.
-type target struct {
-	kind  reflect.Type
-	dates dateMode
-}
-
-// dateMode says what the times of a column mean. The driver gives a plain date as midnight in the server's zone: moving it
+// times says what the times of a column mean. The driver gives a plain date as midnight in the server's zone: moving it
 // to UTC would give another day.
-type dateMode int
+type times int
 
 const (
-	instants dateMode = iota // only instants: they are given in UTC
-	days                     // only dates: they are given as midnight in UTC
-	mixed                    // both, in one tuple: they keep their zone
+	instants times = iota // only instants: they are given in UTC
+	days                  // only dates: they are given as midnight in UTC
+	mixed                 // both, in one tuple: they keep their zone
 )
 
-func newTarget(kind reflect.Type, typeName string) target {
-	t := target{kind: kind}
-	withoutTimes := strings.ReplaceAll(typeName, "DateTime", "")
+func timesOf(typeName string) times {
+	withoutInstants := strings.ReplaceAll(typeName, "DateTime", "")
 	switch {
-	case !strings.Contains(withoutTimes, "Date"):
-	case withoutTimes == typeName:
-		t.dates = days
+	case !strings.Contains(withoutInstants, "Date"):
+		return instants
+	case withoutInstants == typeName:
+		return days
 	default:
-		t.dates = mixed
+		return mixed
 	}
-	return t
 }
 
-func (t target) fresh() any { return reflect.New(t.kind).Interface() }
-
-func (t target) value(ptr any) any { return t.convert(reflect.ValueOf(ptr).Elem()) }
-
-func (t target) time(v time.Time) time.Time {
-	switch t.dates {
+func (t times) of(v time.Time) time.Time {
+	switch t {
 	case days:
 		return time.Date(v.Year(), v.Month(), v.Day(), 0, 0, 0, 0, time.UTC)
 	case mixed:
@@ -57,7 +46,7 @@ func (t target) time(v time.Time) time.Time {
 }
 
 // convert gives nil, bool, string, int64, uint64, float64, json.Number, time.Time, []any or map[string]any.
-func (t target) convert(v reflect.Value) any {
+func (t times) convert(v reflect.Value) any {
 	if !v.IsValid() {
 		return nil
 	}
@@ -69,7 +58,7 @@ func (t target) convert(v reflect.Value) any {
 	}
 	switch x := v.Interface().(type) {
 	case time.Time:
-		return t.time(x)
+		return t.of(x)
 	case decimal.Decimal:
 		return json.Number(x.String())
 	case *big.Int:

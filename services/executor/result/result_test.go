@@ -215,3 +215,46 @@ func list(t *testing.T, folder string) []string {
 	}
 	return out
 }
+
+// A file that is put on the disk while it is still written is whole at its end, and gone when it is dropped.
+func TestLargeFile(t *testing.T) {
+	s, folder := open(t, result.Config{})
+	row := []any{strings.Repeat("x", 1<<20)}
+	write := func() *result.Sink {
+		k := s.New("t/1", rows.CSV, columns("String"), 0)
+		for range 70 {
+			_, err := k.Add(row)
+			require.NoError(t, err)
+		}
+		return k
+	}
+	r, err := write().Finish(at)
+	require.NoError(t, err)
+	info, err := os.Stat(filepath.Join(folder, r.File))
+	require.NoError(t, err)
+	require.EqualValues(t, 70*(1<<20+2)+3, info.Size())
+	require.Equal(t, info.Size(), r.Bytes)
+	require.NoError(t, os.Remove(filepath.Join(folder, r.File)))
+
+	write().Discard()
+	require.Empty(t, list(t, folder))
+}
+
+// What can't be finished leaves no file and no open one.
+func TestFolderThatWentAway(t *testing.T) {
+	s, folder := open(t, result.Config{})
+	k := s.New("t/1", "", columns("String"), 0)
+	_, err := k.Add([]any{"x"})
+	require.NoError(t, err)
+	require.NoError(t, os.RemoveAll(folder))
+	_, err = k.Finish(at)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	k.Discard()
+
+	k = s.New("t/2", "", columns("String"), 1<<20)
+	_, err = k.Add([]any{"x"})
+	require.NoError(t, err)
+	r, err := k.Finish(at)
+	require.NoError(t, err)
+	require.ErrorIs(t, k.ToFile(r, at), os.ErrNotExist)
+}

@@ -1,11 +1,8 @@
 package result
 
 import (
-	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/pointsman/pointsman/pkg/event"
@@ -22,8 +19,7 @@ type Sink struct {
 
 	line      *rows.Encoder
 	held      bytes.Buffer // rows as lines of JSON, as long as they may fit into the Outcome
-	file      *os.File
-	buffer    *bufio.Writer
+	file      *file
 	out       rows.Writer // into the file
 	rows      int64
 	truncated bool
@@ -80,8 +76,8 @@ func (k *Sink) spill() error {
 	if err != nil {
 		return fmt.Errorf("making a result file: %w", err)
 	}
-	k.file, k.buffer = f, bufio.NewWriterSize(f, 64<<10)
-	if k.out, err = rows.NewWriter(k.format, k.buffer, k.columns); err != nil {
+	k.file = f
+	if k.out, err = rows.NewWriter(k.format, f, k.columns); err != nil {
 		return fmt.Errorf("making a result file: %w", err)
 	}
 	if err := rows.Read(&k.held, false, k.out.Write); err != nil {
@@ -110,21 +106,25 @@ func (k *Sink) ToFile(r *event.Result, now time.Time) error {
 	if r == nil || r.Format != string(rows.JSON) {
 		return nil
 	}
-	if err := k.spill(); err != nil {
-		return err
+	err := k.spill()
+	if err == nil {
+		err = k.finishFile(r, now)
 	}
-	return k.finishFile(r, now)
+	if err != nil {
+		k.Discard()
+	}
+	return err
 }
 
 func (k *Sink) finishFile(r *event.Result, now time.Time) error {
-	if err := errors.Join(k.out.Close(), k.buffer.Flush()); err != nil {
-		return errors.Join(fmt.Errorf("writing a result file: %w", err), k.file.Close())
+	if err := k.out.Close(); err != nil {
+		return fmt.Errorf("writing a result file: %w", err)
 	}
-	name := k.name + endings[k.format]
-	if err := k.store.publish(k.file, name); err != nil {
+	name, f := k.name+endings[k.format], k.file
+	k.file = nil
+	if err := k.store.publish(f, name); err != nil {
 		return fmt.Errorf("finishing a result file: %w", err)
 	}
-	k.file = nil
 	expires := now.Add(k.store.cfg.Keep).UTC().Truncate(time.Millisecond)
 	r.Format, r.Inline, r.File, r.ExpiresAt, r.Bytes = string(k.format), nil, name, &expires, k.out.Size()
 	return nil
@@ -133,8 +133,7 @@ func (k *Sink) finishFile(r *event.Result, now time.Time) error {
 // Discard drops an unfinished result.
 func (k *Sink) Discard() {
 	if k.file != nil {
-		_ = k.file.Close()
-		_ = os.Remove(k.file.Name())
+		k.file.discard()
 		k.file = nil
 	}
 	k.held = bytes.Buffer{}

@@ -5,8 +5,6 @@
 package result
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -61,23 +59,6 @@ func fileName(attemptID string) string {
 		name = query.IDFromKey("attempt", attemptID)
 	}
 	return name
-}
-
-func (s *Store) create() (*os.File, error) {
-	var b [8]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		return nil, err
-	}
-	return os.OpenFile(filepath.Join(s.cfg.Folder, tempPrefix+hex.EncodeToString(b[:])), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o640)
-}
-
-// publish gives a finished file its name. It is on the disk before an Outcome can name it.
-func (s *Store) publish(f *os.File, name string) error {
-	err := errors.Join(f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(s.cfg.Folder, name))
-	}
-	return err
 }
 
 // Sweep removes files that have expired, and what processes that died have left behind.
