@@ -43,6 +43,9 @@ func (e *Engine) Find(ctx context.Context, id string) (engine.Run, error) {
 	return run, nil
 }
 
+// CanFind says whether this server can be asked for an attempt by its id.
+func (e *Engine) CanFind(ctx context.Context) (bool, error) { return e.has(ctx, ActionFind) }
+
 // Kill ends an attempt where the server can be asked for it, and waits until it is gone. Elsewhere only what this client runs itself
 // can be ended, and of anything else nothing is known.
 func (e *Engine) Kill(ctx context.Context, id string) (bool, error) {

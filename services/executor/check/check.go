@@ -75,7 +75,7 @@ var checks = []check{
 	{"error", "submit", wrong},
 	{"guard", "connect", guard},
 	{"find", "submit", find},
-	{"cancel", "find", cancel},
+	{"cancel", "submit", cancel},
 	{"time limit", "submit", timeLimit},
 	{"memory limit", "submit", memoryLimit},
 }
@@ -125,7 +125,7 @@ type probe struct {
 	opts    Options
 	dialect dialect
 	n       int
-	// slow is the query that find looked for and cancel stops.
+	// slow is the query that find looked for and cancel stops; nil when it has to be started yet.
 	slow *query
 }
 
@@ -274,95 +274,4 @@ func guard(ctx context.Context, p *probe) (string, error) {
 		return "", fmt.Errorf("it failed otherwise: %w", err)
 	}
 	return "nothing leaves after its time", nil
-}
-
-func find(ctx context.Context, p *probe) (string, error) {
-	if p.dialect.slow == "" {
-		return "", skip("no statement is known for this kind of engine")
-	}
-	p.slow = p.start(p.query(p.dialect.slow))
-	began := time.Now()
-	for {
-		run, err := p.engine.Find(ctx, p.slow.id)
-		if err == nil && run.State == engine.RunActive {
-			return fmt.Sprintf("seen after %s; progress: %s", time.Since(began).Round(time.Millisecond), known(run.Stats)), nil
-		}
-		select {
-		case ended := <-p.slow.ended:
-			p.slow = nil
-			return "", errors.Join(errors.New("a query that takes long was over before it was found"), ended)
-		case <-ctx.Done():
-			p.slow.stop()
-			return "", errors.Join(errors.New("a running query was not found by its id"), err)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
-
-// known names what the engine says of a running query.
-func known(s event.Stats) string {
-	var parts []string
-	for _, v := range []struct {
-		name string
-		set  bool
-	}{{"rows", s.ReadRows != nil}, {"bytes", s.ReadBytes != nil}, {"memory", s.PeakMemoryBytes != nil}} {
-		if v.set {
-			parts = append(parts, v.name)
-		}
-	}
-	if len(parts) == 0 {
-		return "unknown"
-	}
-	return strings.Join(parts, ", ")
-}
-
-func cancel(ctx context.Context, p *probe) (string, error) {
-	defer p.slow.stop()
-	began := time.Now()
-	found, err := p.engine.Kill(ctx, p.slow.id)
-	if err != nil || !found {
-		return "", errors.Join(fmt.Errorf("the engine did not stop it (found: %t)", found), err)
-	}
-	for {
-		run, err := p.engine.Find(ctx, p.slow.id)
-		if err == nil && run.State != engine.RunActive {
-			break
-		}
-		if ctx.Err() != nil {
-			return "", errors.Join(errors.New("it was still running"), err)
-		}
-	}
-	gone := time.Since(began)
-	if gone > p.opts.Gone {
-		return "", fmt.Errorf("it was gone only after %s", gone.Round(time.Millisecond))
-	}
-	select {
-	case err := <-p.slow.ended:
-		if _, err := p.expect(err, failure.KilledByOperator, failure.CancelledByUser); err != nil {
-			return "", err
-		}
-	case <-ctx.Done():
-		return "", errors.New("whoever submitted it was not told")
-	}
-	return fmt.Sprintf("gone after %s", gone.Round(time.Millisecond)), nil
-}
-
-func timeLimit(ctx context.Context, p *probe) (string, error) {
-	if p.dialect.slow == "" {
-		return "", skip("no statement is known for this kind of engine")
-	}
-	q := p.query(p.dialect.slow)
-	q.MaxExecution = time.Second
-	_, err := p.all(ctx, q)
-	return p.expect(err, failure.Timeout)
-}
-
-func memoryLimit(ctx context.Context, p *probe) (string, error) {
-	if p.dialect.greedy == "" {
-		return "", skip("this kind of engine takes no limit for one query, or needs data to show it")
-	}
-	q := p.query(p.dialect.greedy)
-	q.MaxMemoryBytes = greedyLimit
-	_, err := p.all(ctx, q)
-	return p.expect(err, failure.MemoryLimit)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/pointsman/pointsman/pkg/embedded/chdb"
 	"github.com/pointsman/pointsman/pkg/embedded/chdb/chdbtest"
 	"github.com/pointsman/pointsman/pkg/engine"
+	"github.com/pointsman/pointsman/pkg/engine/flightsql/flightsqltest"
 	"github.com/pointsman/pointsman/pkg/engines"
 	"github.com/pointsman/pointsman/services/executor/check"
 )
@@ -118,6 +119,37 @@ func TestWhatDoesNotWorkIsFound(t *testing.T) {
 		}
 		require.Equal(t, failed, got, how)
 		require.False(t, check.Good(findings))
+	}
+}
+
+// Flight SQL is a protocol: what is behind it is not known, and how much it can be asked is its own.
+func TestFlightSQL(t *testing.T) {
+	behind := chdbtest.Start(t, chdb.Config{Name: "flight"}).URL()
+	for _, c := range []struct {
+		name    string
+		server  flightsqltest.Config
+		skipped []string
+	}{
+		{"with the actions", flightsqltest.Config{Engine: behind}, []string{"memory limit"}},
+		{"without", flightsqltest.Config{Engine: behind, Plain: true}, []string{"find", "memory limit"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e, err := engines.Open(engines.Config{Name: "x", Kind: "flightsql", URL: "grpc://" + flightsqltest.Start(t, c.server).Addr(), Queries: 2})
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = e.Close() })
+			opts := options()
+			opts.Kind = "flightsql"
+			var skipped []string
+			for _, f := range check.Run(t.Context(), e, opts) {
+				require.NotEqual(t, check.Failed, f.Status, "%s: %s", f.Check, f.Detail)
+				if f.Status == check.Skipped {
+					skipped = append(skipped, f.Check)
+					require.NotEmpty(t, f.Detail)
+				}
+				t.Logf("%-12s %-7s %5d ms  %s", f.Check, f.Status, f.Ms, f.Detail)
+			}
+			require.Equal(t, c.skipped, skipped)
+		})
 	}
 }
 

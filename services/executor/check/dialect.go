@@ -1,5 +1,7 @@
 package check
 
+import "strings"
+
 // greedyLimit is what the greedy statements need more than.
 const greedyLimit = 30_000_000
 
@@ -17,6 +19,27 @@ var mysql = dialect{
 	types: "SELECT CAST(9007199254740993 AS SIGNED), CAST(1.25 AS DECIMAL(9,2)), NULL",
 	typed: `["9007199254740993","1.25",null]`,
 	slow:  "SELECT SLEEP(60)",
+}
+
+// anySQL is for a protocol behind which any engine may be: statements that nearly all of them take.
+var anySQL = dialect{
+	types: "SELECT CAST(9007199254740993 AS BIGINT), CAST(1.25 AS DECIMAL(9, 2)), NULL, CAST('2026-11-30' AS DATE)",
+	typed: `["9007199254740993","1.25",null,"2026-11-30"]`,
+	slow:  sumOfProducts(12),
+}
+
+// sumOfProducts adds up all numbers of n decimal digits, in tables that the statement makes itself.
+func sumOfProducts(n int) string {
+	digits := make([]string, 10)
+	for i := range digits {
+		digits[i] = "SELECT " + string(rune('0'+i)) + " AS x"
+	}
+	tables, sums := make([]string, n), make([]string, n)
+	for i := range n {
+		name := "t" + string(rune('a'+i))
+		tables[i], sums[i] = "d "+name, name+".x"
+	}
+	return "WITH d AS (" + strings.Join(digits, " UNION ALL ") + ") SELECT sum(" + strings.Join(sums, " + ") + ") FROM " + strings.Join(tables, " CROSS JOIN ")
 }
 
 var dialects = map[string]dialect{
@@ -37,6 +60,7 @@ var dialects = map[string]dialect{
 		typed: `["9007199254740993","1.25",null,"2026-11-30T09:15:00.123Z"]`,
 		slow:  "SELECT count(*) FROM range(0, 100000000000000, 1, 4) WHERE id % 7919 = 1",
 	},
+	"flightsql": anySQL,
 	"trino": {
 		types: "SELECT BIGINT '9007199254740993', DECIMAL '1.25', CAST(NULL AS varchar), TIMESTAMP '2026-11-30 09:15:00.123 UTC'",
 		typed: `["9007199254740993","1.25",null,"2026-11-30T09:15:00.123Z"]`,
