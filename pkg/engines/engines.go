@@ -42,7 +42,7 @@ type Config struct {
 }
 
 // Doc says in a sentence how URLs look, for the reference of a configuration.
-const Doc = "http(s)://host:8123 or clickhouse(s)://host:9000 (clickhouse), postgres://host:5432?sslmode=verify-full (postgres), mysql://host:3306?tls=true (mysql), http(s)://host:8080 (trino), sc://host:15002?tls=true (spark), grpc(+tls)://host:31337?database-header=database (flightsql). It is one server: of several hosts each is an engine of its own."
+const Doc = "http(s)://host:8123 or clickhouse(s)://host:9000 (clickhouse), postgres://host:5432?sslmode=verify-full (postgres), mysql://host:3306?tls=true (mysql), http(s)://host:8080 (trino), sc://host:15002?tls=true (spark), grpc(+tls)://host:31337?database-header=database (flightsql). `ca=` (sslrootcert with postgres) names the file of an authority that the system does not know. It is one server: of several hosts each is an engine of its own."
 
 var openers = map[string]func(Config) (func() (engine.Engine, error), error){
 	clickhouse.Kind: openClickHouse,
@@ -129,10 +129,10 @@ func openClickHouse(c Config) (func() (engine.Engine, error), error) {
 	if strings.HasPrefix(u.scheme, "clickhouse") {
 		cfg.Protocol = clickhouse.Native
 	}
-	if strings.HasSuffix(u.scheme, "s") {
-		cfg.TLS = u.tls()
+	if err := u.only(caParam); err != nil {
+		return nil, err
 	}
-	if err := u.only(); err != nil {
+	if cfg.TLS, err = u.tlsFor(strings.HasSuffix(u.scheme, "s")); err != nil {
 		return nil, err
 	}
 	return func() (engine.Engine, error) { return clickhouse.Open(cfg) }, nil
@@ -159,7 +159,7 @@ func openPostgres(c Config) (func() (engine.Engine, error), error) {
 func openMySQL(c Config) (func() (engine.Engine, error), error) {
 	u, err := parse(c.URL, "mysql")
 	if err == nil {
-		err = u.only("tls")
+		err = u.only("tls", caParam)
 	}
 	if err != nil {
 		return nil, err
@@ -180,13 +180,16 @@ func openMySQL(c Config) (func() (engine.Engine, error), error) {
 func openTrino(c Config) (func() (engine.Engine, error), error) {
 	u, err := parse(c.URL, "http", "https")
 	if err == nil {
-		err = u.only()
+		err = u.only(caParam)
 	}
 	if err != nil {
 		return nil, err
 	}
 	cfg := trino.Config{
 		Name: c.Name, URL: u.scheme + "://" + u.addr, User: c.User, Password: c.Password, Database: c.Database, ResourceGroup: c.Group, Canary: c.Canary,
+	}
+	if cfg.TLS, err = u.tlsFor(u.scheme == "https"); err != nil {
+		return nil, err
 	}
 	if err := cfg.Check(); err != nil {
 		return nil, err
@@ -197,7 +200,7 @@ func openTrino(c Config) (func() (engine.Engine, error), error) {
 func openFlightSQL(c Config) (func() (engine.Engine, error), error) {
 	u, err := parse(c.URL, "grpc", "grpc+tcp", "grpc+tls")
 	if err == nil {
-		err = u.only("database-header")
+		err = u.only("database-header", caParam)
 	}
 	if err != nil {
 		return nil, err
@@ -206,8 +209,8 @@ func openFlightSQL(c Config) (func() (engine.Engine, error), error) {
 		Name: c.Name, Addr: u.addr, User: c.User, Password: c.Password, Database: c.Database,
 		DatabaseHeader: u.params.Get("database-header"), Canary: c.Canary,
 	}
-	if u.scheme == "grpc+tls" {
-		cfg.TLS = u.tls()
+	if cfg.TLS, err = u.tlsFor(u.scheme == "grpc+tls"); err != nil {
+		return nil, err
 	}
 	if err := cfg.Check(); err != nil {
 		return nil, err
@@ -218,7 +221,7 @@ func openFlightSQL(c Config) (func() (engine.Engine, error), error) {
 func openSpark(c Config) (func() (engine.Engine, error), error) {
 	u, err := parse(c.URL, "sc")
 	if err == nil {
-		err = u.only("tls")
+		err = u.only("tls", caParam)
 	}
 	if err != nil {
 		return nil, err

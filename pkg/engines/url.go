@@ -3,10 +3,12 @@ package engines
 import (
 	"cmp"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,21 +68,54 @@ func (p place) only(names ...string) error {
 	return nil
 }
 
-func (p place) tls() *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS12, ServerName: p.host}
+// caParam names the file with the certificates of the authorities that a server's own is checked against, in place of the system's.
+const caParam = "ca"
+
+// tls is what a connection with TLS needs.
+func (p place) tls() (*tls.Config, error) {
+	cfg := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: p.host}
+	file := p.params.Get(caParam)
+	if file == "" {
+		return cfg, nil
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("ca: %w", err)
+	}
+	cfg.RootCAs = x509.NewCertPool()
+	if !cfg.RootCAs.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("ca: %s holds no certificate in PEM", file)
+	}
+	return cfg, nil
 }
 
-// tlsMode reads the parameter tls; nil is plain text.
+var errIdleCA = errors.New("a ca is given, but the connection is to be without TLS, or is not to be checked")
+
+// tlsFor is the same for a URL whose scheme says whether there is TLS; nil is plain text.
+func (p place) tlsFor(secure bool) (*tls.Config, error) {
+	if secure {
+		return p.tls()
+	}
+	if p.params.Has(caParam) {
+		return nil, errIdleCA
+	}
+	return nil, nil
+}
+
+// tlsMode is the same for a URL whose parameter tls says it.
 func (p place) tlsMode() (*tls.Config, error) {
 	switch mode := cmp.Or(p.params.Get("tls"), "false"); mode {
-	case "false":
-		return nil, nil
-	case "true":
-		return p.tls(), nil
+	case "false", "true":
+		return p.tlsFor(mode == "true")
 	case "skip-verify":
-		cfg := p.tls()
-		cfg.InsecureSkipVerify = true
-		return cfg, nil
+		if p.params.Has(caParam) {
+			return nil, errIdleCA
+		}
+		cfg, err := p.tls()
+		if err == nil {
+			cfg.InsecureSkipVerify = true
+		}
+		return cfg, err
 	default:
 		return nil, fmt.Errorf("tls %q is none of true, skip-verify, false", mode)
 	}

@@ -18,6 +18,7 @@ import (
 	driver "github.com/ClickHouse/clickhouse-go/v2"
 
 	"github.com/pointsman/pointsman/pkg/engine"
+	"github.com/pointsman/pointsman/pkg/engine/wire/secure"
 )
 
 // Kind is the engine kind that the adapter reports with its errors.
@@ -161,6 +162,9 @@ func (e *Engine) options(conns int, database string, sub *submission) *driver.Op
 		conn, err := dialer.DialContext(ctx, "tcp", addr)
 		if err != nil {
 			return nil, err
+		}
+		if e.cfg.TLS == nil {
+			conn = secure.Plain(conn)
 		}
 		guarded := &guardedConn{Conn: conn}
 		if sub != nil {

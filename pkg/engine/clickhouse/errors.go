@@ -11,6 +11,7 @@ import (
 	driver "github.com/ClickHouse/clickhouse-go/v2"
 
 	"github.com/pointsman/pointsman/pkg/engine"
+	"github.com/pointsman/pointsman/pkg/engine/wire/secure"
 )
 
 // formatCode is ClickHouse's FORMAT_IS_NOT_SUITABLE_FOR_OUTPUT, which is what the statement's author would get elsewhere.
@@ -23,7 +24,7 @@ func (e *Engine) wrap(err error, sub *submission) *engine.Error {
 	if done, ok := errors.AsType[*engine.Error](err); ok {
 		return done
 	}
-	out := &engine.Error{Engine: Kind, Phase: engine.SentUnknown, Err: plain(err, e.cfg.Addrs)}
+	out := &engine.Error{Engine: Kind, Phase: engine.SentUnknown, Err: secure.Explain(plain(err, e.cfg.Addrs), "ca")}
 	var (
 		exception *driver.Exception
 		status    *driver.HTTPError
@@ -38,7 +39,7 @@ func (e *Engine) wrap(err error, sub *submission) *engine.Error {
 		out.Phase, out.Code, out.Err = engine.Answered, formatCode, format
 	case errors.As(err, &status) && status.StatusCode < 500:
 		out.Phase = engine.Answered
-	case sub == nil && refused(err):
+	case sub == nil && (refused(err) || secure.Failed(out.Err)):
 		out.Phase = engine.NotSent
 	}
 	if sub != nil && sub.sent.Load() && errors.Is(err, engine.ErrGuardExpired) {

@@ -3,13 +3,13 @@ package flightsql
 import (
 	"errors"
 	"strconv"
-	"syscall"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/pointsman/pointsman/pkg/engine"
+	"github.com/pointsman/pointsman/pkg/engine/wire"
 )
 
 var (
@@ -48,9 +48,13 @@ func (e *Engine) wrap(err error, c *call, g *guard) *engine.Error {
 		}
 		return out
 	}
+	failed := e.secure.Failed()
+	if failed != nil && told && s.Code() == codes.Unavailable {
+		out.Err = failed
+	}
 	switch {
 	case g == nil:
-		if told && s.Code() == codes.Unavailable && e.refused() {
+		if told && s.Code() == codes.Unavailable && (e.refused() || failed != nil) {
 			out.Phase = engine.NotSent
 		}
 	case !g.wasSent():
@@ -77,5 +81,5 @@ func duplicate(s *status.Status) bool {
 // refused says that nobody listened at the address when it was last dialled. A dial that times out says nothing of what runs there.
 func (e *Engine) refused() bool {
 	err := e.dialled.Load()
-	return err != nil && errors.Is(*err, syscall.ECONNREFUSED)
+	return err != nil && wire.Refused(*err)
 }

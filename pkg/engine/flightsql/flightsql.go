@@ -27,10 +27,10 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/pointsman/pointsman/pkg/engine"
 	"github.com/pointsman/pointsman/pkg/engine/wire/http2"
+	"github.com/pointsman/pointsman/pkg/engine/wire/secure"
 )
 
 // Kind is the engine kind that the adapter reports with its errors.
@@ -78,6 +78,7 @@ type Engine struct {
 	group   sync.WaitGroup // of what is stopped in the background
 	mine    sync.Map       // *rows that this client runs, by attempt id
 	dialled atomic.Pointer[error]
+	secure  *secure.Handshakes
 
 	mu    sync.Mutex
 	token string // the header of a login that the server has answered
@@ -114,9 +115,9 @@ func Open(cfg Config) (*Engine, error) {
 	if cfg.DialTimeout <= 0 {
 		cfg.DialTimeout = defaultDialTimeout
 	}
-	e := &Engine{cfg: cfg}
+	e := &Engine{cfg: cfg, secure: secure.Credentials(cfg.TLS, "ca")}
 	var err error
-	e.control, err = http2.NewControl(e.credentials(), func(c credentials.TransportCredentials, o ...grpc.DialOption) (*grpc.ClientConn, error) {
+	e.control, err = http2.NewControl(e.secure, func(c credentials.TransportCredentials, o ...grpc.DialOption) (*grpc.ClientConn, error) {
 		return e.dial(cfg.Addr, c, o...)
 	})
 	if err != nil {
@@ -134,12 +135,7 @@ func (e *Engine) Close() error {
 	return e.control.Close()
 }
 
-func (e *Engine) credentials() credentials.TransportCredentials {
-	if e.cfg.TLS != nil {
-		return credentials.NewTLS(e.cfg.TLS.Clone())
-	}
-	return insecure.NewCredentials()
-}
+func (e *Engine) credentials() credentials.TransportCredentials { return e.secure }
 
 // dial makes a connection that is made when it is first used, and made again when it breaks.
 func (e *Engine) dial(addr string, creds credentials.TransportCredentials, more ...grpc.DialOption) (*grpc.ClientConn, error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pointsman/pointsman/pkg/engine"
 	"github.com/pointsman/pointsman/pkg/engine/wire"
+	"github.com/pointsman/pointsman/pkg/engine/wire/secure"
 )
 
 // Codes that do not say who stopped it.
@@ -34,6 +35,10 @@ func (e *Engine) wrap(err error, sub *wire.Submission) *engine.Error {
 		out.Err = errors.New(message)
 	} else if broken(err) {
 		out.Err = errors.New("the connection to the server broke")
+	} else if errors.Is(err, mysqldriver.ErrNoTLS) {
+		out.Err = secure.NoTLS(err)
+	} else {
+		out.Err = secure.Explain(err, "ca")
 	}
 	sub.Place(out, err)
 	return out

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pointsman/pointsman/pkg/engine"
 	"github.com/pointsman/pointsman/pkg/engine/wire"
+	"github.com/pointsman/pointsman/pkg/engine/wire/secure"
 )
 
 // SQLSTATEs that mean several things.
@@ -30,7 +31,10 @@ func (e *Engine) wrap(err error, r *run) *engine.Error {
 	} else if bye := r.farewell(); bye != nil {
 		out.Code, out.Err = bye.Code, errors.New(bye.Message) // it may have been over just before that
 	} else if failed, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		out.Err = failed // names user and database, never the password
+		out.Err = secure.Explain(failed, "sslrootcert")                        // names user and database, never the password
+		if strings.Contains(failed.Error(), "server refused TLS connection") { // the driver has no other word for it
+			out.Err = secure.NoTLS(failed)
+		}
 	}
 	var sub *wire.Submission
 	if r != nil {

@@ -141,7 +141,7 @@ func (e *Engine) wrap(err error) *engine.Error {
 	if f, ok := faultOf(err); ok {
 		return f.error(engine.Answered)
 	}
-	return &engine.Error{Engine: Kind, Code: codeOf(err), Phase: reached(err), Err: e.said(err)}
+	return &engine.Error{Engine: Kind, Code: codeOf(err), Phase: e.reached(err), Err: e.said(err)}
 }
 
 // said is the error as people should read it.
@@ -149,7 +149,11 @@ func (e *Engine) said(err error) error {
 	if e.life.Err() != nil {
 		return errClosed
 	}
-	if s, ok := status.FromError(err); ok {
+	s, ok := status.FromError(err)
+	if failed := e.secure.Failed(); failed != nil && ok && s.Code() == codes.Unavailable {
+		return failed
+	}
+	if ok {
 		return fmt.Errorf("%s: %s", s.Code(), s.Message())
 	}
 	return err
@@ -165,13 +169,13 @@ func codeOf(err error) string {
 	}
 }
 
-// reached says how far a call has come: a server that can't be dialled has got nothing.
-func reached(err error) engine.Phase {
+// reached says how far a call has come: a server that can't be dialled, or does not agree on TLS, has got nothing.
+func (e *Engine) reached(err error) engine.Phase {
 	s, ok := status.FromError(err)
 	switch {
 	case ok && codeOf(err) != "":
 		return engine.Answered
-	case ok && s.Code() == codes.Unavailable && notDialled(s.Message()):
+	case ok && s.Code() == codes.Unavailable && (notDialled(s.Message()) || e.secure.Failed() != nil):
 		return engine.NotSent
 	default:
 		return engine.SentUnknown

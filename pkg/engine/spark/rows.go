@@ -64,7 +64,7 @@ var (
 func (e *Engine) newRows(attempt string, g *guard) (*rows, error) {
 	r := &rows{engine: e, attempt: attempt, names: namesOf(attempt), guard: g, unhook: func() bool { return true }, leave: func() {}, quiet: quietFor}
 	var err error
-	if r.conn, err = e.dial(guarding(e.credentials(), g)); err != nil {
+	if r.conn, err = e.dial(guarding(e.secure, g)); err != nil {
 		return nil, err
 	}
 	r.run, r.drop = context.WithCancelCause(e.life)
@@ -131,6 +131,13 @@ func (r *rows) next() (*connect.ExecutePlanResponse, error) {
 	return response, err
 }
 
+// knock asks the server anything at all, so that a connection that is dead as well is not the one that is used next.
+func (e *Engine) knock(ctx context.Context, n names) {
+	ctx, cancel := e.asked(ctx, knockWithin)
+	defer cancel()
+	_, _ = e.probe(ctx, n) // whoever asks next gets the same answer
+}
+
 // receive waits for the next response and takes it. Streams that end or break before the operation does are taken up again.
 func (r *rows) receive() *engine.Error {
 	began := time.Now()
@@ -145,6 +152,7 @@ func (r *rows) receive() *engine.Error {
 			return r.engine.wrap(context.Cause(r.run))
 		case errors.Is(err, errQuiet) && r.guard.wasSent():
 			began = time.Now() // nothing was refused: the operation is still there, as far as is known
+			r.engine.knock(r.run, r.names)
 			r.again()
 			continue
 		case errors.Is(err, io.EOF), told && f.is(classDisconnected): // each stream has an end, or somebody else looks

@@ -23,12 +23,12 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 
 	"github.com/pointsman/pointsman/pkg/engine"
 	"github.com/pointsman/pointsman/pkg/engine/spark/connect"
 	"github.com/pointsman/pointsman/pkg/engine/wire/http2"
+	"github.com/pointsman/pointsman/pkg/engine/wire/secure"
 )
 
 // Kind is the engine kind that the adapter reports with its errors.
@@ -67,6 +67,8 @@ const (
 	// dead and nobody says so, and mostQuiet at last: the server ends each one after two minutes by itself.
 	quietFor  = 10 * time.Second
 	mostQuiet = 150 * time.Second
+	// knockWithin bounds a question that only tells whether a connection is dead.
+	knockWithin = 3 * time.Second
 	// stopWithin bounds how long a stop waits for the server's word that the operation is over.
 	stopWithin = 5 * time.Second
 	// clientType is what the server's log calls us.
@@ -84,6 +86,7 @@ type Engine struct {
 	group   sync.WaitGroup // of what is let go in the background
 	mine    sync.Map       // *rows that this client reads, by attempt id
 	watched watches        // runs of other clients that were asked for here
+	secure  *secure.Handshakes
 
 	mu     sync.Mutex
 	health string // a session for questions about the server itself
@@ -117,9 +120,9 @@ func Open(cfg Config) (*Engine, error) {
 	if cfg.RetryFor <= 0 {
 		cfg.RetryFor = defaultRetryFor
 	}
-	e := &Engine{cfg: cfg}
+	e := &Engine{cfg: cfg, secure: secure.Credentials(cfg.TLS, "ca")}
 	var err error
-	if e.control, err = http2.NewControl(e.credentials(), e.dial); err != nil {
+	if e.control, err = http2.NewControl(e.secure, e.dial); err != nil {
 		return nil, fmt.Errorf("opening cluster %s: %w", cfg.Name, err)
 	}
 	e.life, e.end = context.WithCancelCause(context.Background())
@@ -131,13 +134,6 @@ func (e *Engine) Close() error {
 	e.end(errClosed)
 	e.group.Wait()
 	return e.control.Close()
-}
-
-func (e *Engine) credentials() credentials.TransportCredentials {
-	if e.cfg.TLS != nil {
-		return credentials.NewTLS(e.cfg.TLS.Clone())
-	}
-	return insecure.NewCredentials()
 }
 
 // dial makes a connection that is made when it is first used, and made again when it breaks.

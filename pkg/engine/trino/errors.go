@@ -7,10 +7,10 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"syscall"
 
 	"github.com/pointsman/pointsman/pkg/engine"
 	"github.com/pointsman/pointsman/pkg/engine/wire"
+	"github.com/pointsman/pointsman/pkg/engine/wire/secure"
 )
 
 // Codes of Trino's that the adapter itself has to name.
@@ -44,16 +44,13 @@ func (e *Engine) wrap(err error, sub *wire.Submission) *engine.Error {
 		out.Err = errHalfSent // whoever reads ErrGuardExpired may send it again
 	case status != nil && status.status < 500 && status.status != http.StatusTooManyRequests:
 		out.Phase = engine.Answered
-	case sub == nil && refused(err):
+	case sub == nil && (wire.Refused(err) || secure.Failed(err)):
 		out.Phase = engine.NotSent
 	}
 	return out
 }
 
 var errHalfSent = errors.New("the connection broke while the query was being started, and its guard ran out before another one was there")
-
-// refused says that nobody listens at the address. A dial that times out says nothing of what runs there.
-func refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
 
 // plain takes the request's address out of an error: it holds the slug that lets anybody read the query's pages.
 func (e *Engine) plain(err error) error {
@@ -81,7 +78,7 @@ func (e *Engine) stopped(cause, unconfirmed error) *engine.Error {
 	return &engine.Error{Engine: Kind, Code: strconv.Itoa(codeCanceled), Name: "USER_CANCELED", Phase: engine.Answered, Err: cause}
 }
 
-// again says that a request for a page may be repeated: the server keeps the last page for that.
+// again says that a request for a page may be repeated: the server keeps the last page for that. TLS that was not agreed on stays so.
 func again(err error) bool {
 	if status, ok := errors.AsType[*statusError](err); ok {
 		switch status.status {
@@ -90,5 +87,5 @@ func again(err error) bool {
 		}
 		return false
 	}
-	return !errors.Is(err, engine.ErrGuardExpired) && !errors.Is(err, context.Canceled)
+	return !errors.Is(err, engine.ErrGuardExpired) && !errors.Is(err, context.Canceled) && !secure.Failed(err)
 }

@@ -109,7 +109,7 @@ func (r *rows) page() *engine.Error {
 			err = before // it says more, and the guard only ended the tries
 		}
 		before = err
-		if refused(err) {
+		if wire.Refused(err) {
 			bound = min(bound, refusedFor) // the coordinator is down, and its queries with it
 		}
 		if !again(err) || time.Since(began) >= bound || (!r.started && r.sub.TooLate()) {

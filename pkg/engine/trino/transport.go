@@ -10,9 +10,11 @@ import (
 	"mime"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"strings"
 
 	"github.com/pointsman/pointsman/pkg/engine/wire"
+	"github.com/pointsman/pointsman/pkg/engine/wire/secure"
 )
 
 // maxAnswer bounds what is read of one answer. Pages of Trino have a megabyte, and one row more.
@@ -88,6 +90,9 @@ func (e *Engine) call(ctx context.Context, method, uri string, header http.Heade
 	}
 	req.Header = header
 	resp, err := e.client.Do(req)
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		u.Err = secure.Explain(u.Err, "ca")
+	}
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@ import (
 
 	"github.com/pointsman/pointsman/pkg/engine"
 	"github.com/pointsman/pointsman/pkg/engine/wire"
+	"github.com/pointsman/pointsman/pkg/engine/wire/secure"
 )
 
 // Kind is the engine kind that the adapter reports with its errors.
@@ -138,6 +139,9 @@ func Open(cfg Config) (*Engine, error) {
 				conn, err := dialer.DialContext(ctx, network, addr)
 				if err != nil {
 					return nil, err
+				}
+				if base.Scheme == "http" {
+					conn = secure.Plain(conn)
 				}
 				return wire.Guard(conn), nil
 			},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pointsman/pointsman/pkg/engine"
+	"github.com/pointsman/pointsman/pkg/engine/wire/secure"
 )
 
 // ErrDuplicate refuses an attempt that has a session at the server already.
@@ -66,7 +67,7 @@ func Lock(ctx context.Context, tries int, wait time.Duration, try func() (bool, 
 func (s *Submission) Place(out *engine.Error, err error) {
 	switch {
 	case s == nil:
-		if out.Code == "" && Refused(err) {
+		if out.Code == "" && (Refused(err) || secure.Failed(out.Err)) {
 			out.Phase = engine.NotSent
 		}
 	case !s.Sent():

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
@@ -23,7 +24,8 @@ type Dial func(credentials.TransportCredentials, ...grpc.DialOption) (*grpc.Clie
 // Control is for calls that are answered soon. A network that drops what it carries tells nobody, and a connection that was lost
 // like this would be waited on for as long as the kernel repeats itself. Pings would tell, but servers close the connection of a
 // client that sends them as often as needed. So a connection on which nothing at all has come while a call waited for its answer
-// until it was given up is left, and the next calls go over another one.
+// until it was given up is left, and the next calls go over another one. So is one that could not be made again a while ago: else calls
+// would be refused by what was, until its back-off is over.
 type Control struct {
 	dial  Dial
 	creds credentials.TransportCredentials
@@ -72,6 +74,9 @@ type callKey struct{}
 func (c *Control) begin(ctx context.Context) (context.Context, *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.line.conn.GetState() == connectivity.TransientFailure {
+		c.leave(c.line)
+	}
 	c.line.calls++
 	k := &call{line: c.line}
 	return context.WithValue(ctx, callKey{}, k), k
@@ -101,10 +106,12 @@ func (c *Control) done(l *line) bool {
 
 // leave renews the connection unless somebody has done so before.
 func (c *Control) leave(l *line) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.line == l && !c.closed {
-		_ = c.renew() // what could be configured once can be configured again
+	if c.line != l || c.closed {
+		return
+	}
+	_ = c.renew() // what could be configured once can be configured again
+	if c.done(l) {
+		_ = l.conn.Close()
 	}
 }
 
@@ -172,6 +179,8 @@ func (l *line) HandleRPC(ctx context.Context, s stats.RPCStats) {
 		return
 	}
 	if end.EndTime.Sub(end.BeginTime) >= silentFor && l.heard.Load() < int64(end.BeginTime.Sub(l.control.began)) {
+		l.control.mu.Lock()
+		defer l.control.mu.Unlock()
 		l.control.leave(l)
 	}
 }

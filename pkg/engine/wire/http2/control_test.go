@@ -47,7 +47,7 @@ func (p *pipe) Close() error {
 }
 
 // control is one at a server that answers after as long as it is asked to.
-func control(t *testing.T) (c *http2.Control, pipes *[]*pipe) {
+func control(t *testing.T) (c *http2.Control, pipes *[]*pipe, refused *bool) {
 	t.Helper()
 	listener := bufconn.Listen(64 << 10)
 	server := grpc.NewServer(grpc.UnknownServiceHandler(func(_ any, s grpc.ServerStream) error {
@@ -64,7 +64,7 @@ func control(t *testing.T) (c *http2.Control, pipes *[]*pipe) {
 	}))
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
-	pipes = &[]*pipe{}
+	pipes, refused = &[]*pipe{}, new(bool)
 	dialer := func(ctx context.Context, _ string) (net.Conn, error) {
 		raw, err := listener.DialContext(ctx)
 		if err != nil {
@@ -72,6 +72,10 @@ func control(t *testing.T) (c *http2.Control, pipes *[]*pipe) {
 		}
 		p := &pipe{Conn: raw, end: make(chan struct{})}
 		*pipes = append(*pipes, p)
+		if *refused {
+			_ = p.Close()
+			return nil, net.ErrClosed
+		}
 		return p, nil
 	}
 	c, err := http2.NewControl(insecure.NewCredentials(), func(creds credentials.TransportCredentials, opts ...grpc.DialOption) (*grpc.ClientConn, error) {
@@ -79,7 +83,7 @@ func control(t *testing.T) (c *http2.Control, pipes *[]*pipe) {
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
-	return c, pipes
+	return c, pipes, refused
 }
 
 func ask(t *testing.T, c *http2.Control, answerAfter, patience time.Duration) codes.Code {
@@ -91,7 +95,7 @@ func ask(t *testing.T, c *http2.Control, answerAfter, patience time.Duration) co
 
 func TestDeadConnectionIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, pipes := control(t)
+		c, pipes, _ := control(t)
 		require.Equal(t, codes.OK, ask(t, c, time.Millisecond, time.Second))
 		require.Len(t, *pipes, 1)
 		old := (*pipes)[0]
@@ -123,7 +127,7 @@ func TestDeadConnectionIsLeft(t *testing.T) {
 // A server that takes its time for one call is not one that is gone.
 func TestConnectionThatAnswersOthersIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, pipes := control(t)
+		c, pipes, _ := control(t)
 		slow := make(chan codes.Code)
 		go func() { slow <- ask(t, c, time.Hour, 5*time.Second) }()
 		time.Sleep(4 * time.Second)
@@ -131,6 +135,19 @@ func TestConnectionThatAnswersOthersIsKept(t *testing.T) {
 		require.Equal(t, codes.DeadlineExceeded, <-slow)
 		require.Equal(t, codes.OK, ask(t, c, time.Millisecond, time.Second))
 		require.Len(t, *pipes, 1)
+	})
+}
+
+func TestServerThatIsBackIsReachedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _, refused := control(t)
+		*refused = true
+		for range 5 {
+			require.Equal(t, codes.Unavailable, ask(t, c, 0, time.Second))
+			time.Sleep(time.Second) // meanwhile it backs off for longer and longer
+		}
+		*refused = false
+		require.Equal(t, codes.OK, ask(t, c, time.Millisecond, time.Second))
 	})
 }
 
