@@ -18,6 +18,8 @@ type Program[T any] struct {
 	Service string // "router"; the binary is pointsman-router
 	Default T
 	Run     func(ctx context.Context, cfg T) error
+	// Follow is Run for a service that takes changes over while it runs: again loads the configuration anew.
+	Follow func(ctx context.Context, cfg T, again func() (T, error)) error
 
 	// What a process gives; Main fills in those of this one where they are nil.
 	Args    []string // without the program's name
@@ -59,7 +61,10 @@ func Main[T any](p Program[T]) int {
 		}
 		return lifecycle.ExitOK
 	}
-	loaded, err := Load(p.Default, Options{Service: p.Service, File: in.file, Environ: p.Environ, Set: in.set})
+	load := func() (*Loaded[T], error) {
+		return Load(p.Default, Options{Service: p.Service, File: in.file, Environ: p.Environ, Set: in.set})
+	}
+	loaded, err := load()
 	if err != nil {
 		p.complain(err)
 		return lifecycle.ExitUsage
@@ -75,7 +80,17 @@ func Main[T any](p Program[T]) int {
 	default:
 		ctx, release := lifecycle.SignalContext(context.Background())
 		defer release()
-		err = p.Run(ctx, loaded.Config)
+		if p.Run != nil {
+			err = p.Run(ctx, loaded.Config)
+			break
+		}
+		err = p.Follow(ctx, loaded.Config, func() (cfg T, err error) {
+			loaded, err := load()
+			if err == nil {
+				cfg = loaded.Config
+			}
+			return cfg, err
+		})
 	}
 	if err != nil {
 		p.complain(err)

@@ -22,7 +22,7 @@ import (
 	"github.com/pointsman/pointsman/pkg/stream/topicadmin"
 	"github.com/pointsman/pointsman/pkg/telemetry"
 	"github.com/pointsman/pointsman/services/executor/result"
-	"github.com/pointsman/pointsman/services/executor/slots"
+	"github.com/pointsman/pointsman/services/executor/slotlog"
 	"github.com/pointsman/pointsman/services/executor/watch"
 )
 
@@ -35,10 +35,11 @@ type App struct {
 	deps    stream.Deps
 	owner   string // unique per process start
 	hooks   Hooks
+	again   func() (Config, error)
 	metrics *metrics
 
 	clusters map[string]*cluster
-	slots    *slots.Table // nil without caps that hold for all executors
+	slots    *slotlog.Log
 	producer *stream.Producer
 	consumer *stream.Consumer
 	watch    *watch.Watch
@@ -60,15 +61,17 @@ type Options struct {
 	Hooks    Hooks
 	// Dialer replaces the network to Kafka, in tests.
 	Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Again loads the configuration anew, so that caps can change while the process runs; nil never changes them.
+	Again func() (Config, error)
 }
 
-// Run is the whole service in a process of its own.
-func Run(ctx context.Context, cfg Config) error {
+// Run is the whole service in a process of its own. again loads its configuration anew.
+func Run(ctx context.Context, cfg Config, again func() (Config, error)) error {
 	tel, err := telemetry.New(ctx, cfg.Telemetry, telemetry.Options{Service: group})
 	if err != nil {
 		return err
 	}
-	app, err := New(ctx, cfg, tel, Options{})
+	app, err := New(ctx, cfg, tel, Options{Again: again})
 	if err == nil {
 		err = lifecycle.Run(ctx, app)
 	}
@@ -89,7 +92,7 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry, opts Options
 		Group: lifecycle.NewGroup(lifecycle.Options{
 			StopTimeout: cfg.Attempts.Grace + stopMargin, TotalTimeout: cfg.Attempts.Grace + 2*stopMargin,
 		}),
-		cfg: cfg, log: tel.Log, tracer: tel.Tracer("github.com/pointsman/pointsman/services/executor"), hooks: opts.Hooks,
+		cfg: cfg, log: tel.Log, tracer: tel.Tracer("github.com/pointsman/pointsman/services/executor"), hooks: opts.Hooks, again: opts.Again,
 		deps: stream.Deps{
 			Log: stream.Calm(tel.Log), Registry: tel.Registry, Tracer: tel.TracerProvider(), Propagator: tel.Propagator(),
 			Dialer: opts.Dialer, MaxBytes: opts.MaxBytes,
@@ -130,9 +133,10 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry, opts Options
 		defer cancel()
 		return a.producer.Flush(ctx)
 	})
-	if caps := cfg.caps(); caps.Any() {
-		a.slots = slots.New(caps)
-	}
+	a.slots = slotlog.New(slotlog.Config{
+		Owner: a.owner, Kafka: cfg.Kafka, Deps: a.deps, Producer: a.producer, Log: tel.Log,
+		Took: func(d time.Duration) { a.metrics.asked.Observe(d.Seconds()) },
+	}, cfg.caps())
 	if err = a.openClusters(opts.Engines); err != nil {
 		return nil, err
 	}
@@ -185,9 +189,9 @@ func (a *App) await(what string, wg *sync.WaitGroup) {
 // Start sets the executor going. The consumer comes last, so that it is stopped first.
 func (a *App) Start(ctx context.Context) error {
 	a.Go(ctx, "signals", func(ctx context.Context) error { return a.watch.Run(ctx, a.cfg.Kafka, a.deps) })
-	if a.slots != nil {
-		a.Go(ctx, "slots", a.followSlots)
-		a.Go(ctx, "expired slots", a.expireSlots)
+	a.Go(ctx, "slots", a.slots.Run)
+	if a.again != nil && a.cfg.Caps.Reload > 0 {
+		a.Go(ctx, "caps", a.watchCaps)
 	}
 	a.Go(ctx, "result sweeper", a.sweep)
 	a.Go(ctx, "consumer", a.consume)

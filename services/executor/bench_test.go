@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.uber.org/goleak"
 
+	"github.com/pointsman/pointsman/pkg/attempt"
 	"github.com/pointsman/pointsman/pkg/embedded/chdb"
 	"github.com/pointsman/pointsman/pkg/engine"
 	"github.com/pointsman/pointsman/pkg/event"
@@ -42,6 +43,8 @@ type bench struct {
 	servers  map[string]*server
 	results  string
 	config   func(*executor.Config)
+	effects  func(ctx context.Context, id string, from attempt.State, e attempt.Event, effect attempt.Effect) // of executors that are started from now on
+	wrap     func(*client) engine.Engine                                                                      // theirs to the clusters; nil takes them as they are
 	maxBytes func(topic string) int
 	log      *slog.Logger            // nil means warnings only
 	spans    *tracetest.SpanRecorder // of the newest executor
@@ -66,6 +69,7 @@ func newBenchWith(t *testing.T, partitions int32, topics map[string]string) *ben
 	for _, topic := range []string{event.TopicDecisions, event.TopicAttempts, event.TopicOutcomes, event.TopicAttemptState} {
 		broker.Topic(t, topic, partitions, topics)
 	}
+	broker.Topic(t, event.TopicSlots, 1, map[string]string{"message.timestamp.type": "LogAppendTime"})
 	broker.Topic(t, event.TopicSignals, 1, map[string]string{"cleanup.policy": "compact"})
 	broker.Topic(t, event.TopicDeadLetter, 1, nil)
 	producer, err := stream.NewProducer(broker.Config, broker.Deps, "router")
@@ -150,6 +154,9 @@ func (b *bench) start() *proc {
 		c := s.client()
 		p.clients = append(p.clients, c)
 		engines[name] = c
+		if b.wrap != nil {
+			engines[name] = b.wrap(c)
+		}
 	}
 	if len(engines) == 0 {
 		engines = nil // those of the configuration
@@ -160,7 +167,7 @@ func (b *bench) start() *proc {
 	if b.log != nil {
 		tel.Log = b.log
 	}
-	app, err := executor.New(b.t.Context(), b.cfg(), tel, executor.Options{Engines: engines, Hooks: executor.Hooks{At: p.steps.hook}, Dialer: p.network.dial, MaxBytes: b.maxBytes})
+	app, err := executor.New(b.t.Context(), b.cfg(), tel, executor.Options{Engines: engines, Hooks: executor.Hooks{At: p.steps.hook, Effect: b.effects}, Dialer: p.network.dial, MaxBytes: b.maxBytes})
 	require.NoError(b.t, err)
 	require.NoError(b.t, app.Start(b.t.Context()))
 	p.App = app

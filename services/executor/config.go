@@ -34,8 +34,8 @@ type EngineConfig struct {
 	Password config.Secret `yaml:"password" doc:"The user's password."`
 	Database string        `yaml:"database" doc:"Database of queries that name no schema."`
 	Group    string        `yaml:"group" doc:"Workload group that queries run in (tidb, doris, starrocks), or resource group that is observed (trino). A resource profile names another workload group by the setting workload_group."`
-	Slots    int           `yaml:"slots" doc:"Most attempts that this process runs there at once; further ones wait in line."`
-	// SharedSlots and Queues are caps for all executors together; all of a group need the same values.
+	Slots    int           `yaml:"slots" doc:"Most attempts that this process runs there at once; further ones wait in line. While it runs it can be made smaller, and as large again as it was at the start."`
+	// SharedSlots and Queues are caps for all executors together; of different values the newest holds for all.
 	SharedSlots int                    `yaml:"sharedSlots" doc:"Most attempts there at once, all executors of the group together; 0 sets no such cap."`
 	Queues      map[string]QueueConfig `yaml:"queues" doc:"Queues of the engine that decisions may name. A decision for a queue that is not here is run without settings of a queue."`
 	Canary      string                 `yaml:"canary" doc:"Statement that proves that the storage answers; SELECT 1 touches none."`
@@ -59,17 +59,17 @@ type QueueConfig struct {
 	Settings map[string]string `yaml:"settings" doc:"Engine settings that put a query into the engine's own queue, sent with each query that was routed to this one: workload (clickhouse), workload_group (mysql), spark.scheduler.pool (spark), client_tags (trino), a header (flightsql). They go before those of limits and of resources."`
 }
 
-// CapConfig is what tenants may have at once, all executors of the group together. All of a group need the same values.
+// CapConfig is what tenants may have at once, all executors of the group together. Of different values the newest holds for all.
 type CapConfig struct {
-	Tenant   int            `yaml:"tenant" doc:"Most attempts of one tenant at once, on all clusters and in all executors of the group together; 0 sets no cap."`
-	Tenants  map[string]int `yaml:"tenants" doc:"The same for tenants by name; 0 sets no cap for a tenant."`
-	LookBack time.Duration  `yaml:"lookBack" doc:"How far back an executor that starts looks for slots that others hold; attempts that were claimed before are not counted by it. It reads the ledgers only if there is a cap, here or at an engine."`
+	Tenant  int            `yaml:"tenant" doc:"Most attempts of one tenant at once, on all clusters and in all executors of the group together; 0 sets no cap."`
+	Tenants map[string]int `yaml:"tenants" doc:"The same for tenants by name; 0 sets no cap for a tenant."`
+	Reload  time.Duration  `yaml:"reload" doc:"How often the configuration is looked at for other caps and slots (caps.tenant, caps.tenants, engines[].sharedSlots, queues[].cap and slots), which are taken over without a restart; 0 never looks."`
 }
 
 // Validate checks the section.
 func (c CapConfig) Validate() error {
-	if c.Tenant < 0 || c.LookBack <= 0 {
-		return config.Invalid("tenant", "must not be negative, and lookBack must be above 0")
+	if c.Tenant < 0 || c.Reload < 0 {
+		return config.Invalid("tenant", "and reload must not be negative")
 	}
 	for name, n := range c.Tenants {
 		if n < 0 {
@@ -145,7 +145,7 @@ func Default() Config {
 			LookUpTimeout: 10 * time.Second, StopTimeout: 10 * time.Second, SeenAfter: 150 * time.Millisecond, Grace: 5 * time.Second,
 			Overrun: OverrunConfig{Every: time.Second, EstimateFactor: 5, EstimateFloor: 256 * config.MiB, SLAFactor: 2, Memory: true},
 		},
-		Caps:    CapConfig{LookBack: time.Hour},
+		Caps:    CapConfig{Reload: 2 * time.Second},
 		Results: ResultConfig{Folder: "results", Inline: config.MiB, Max: 1024 * config.MiB, Keep: 24 * time.Hour, Sweep: time.Minute},
 	}
 }

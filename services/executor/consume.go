@@ -254,6 +254,7 @@ func (p *partition) Close() {
 	p.mu.Lock()
 	l = p.lease
 	p.mu.Unlock()
+	p.app.slots.Drop(p.part.ID)
 	p.closeLedger(l)
 	p.app.metrics.partitions.Dec()
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pointsman/pointsman/pkg/stream"
 	"github.com/pointsman/pointsman/pkg/telemetry"
+	"github.com/pointsman/pointsman/services/executor/slotlog"
 )
 
 // lease is the ledger of the partition for as long as nobody else has it.
@@ -34,6 +35,7 @@ func (p *partition) take(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p.app.slots.Take(slotlog.Part{ID: p.part.ID, Epoch: l.Epoch()}, p.app.atEngines(l.Open()))
 	taken := &lease{ledger: l}
 	taken.ctx, taken.stop = context.WithCancelCause(p.ctx)
 	p.mu.Lock()

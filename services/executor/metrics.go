@@ -5,7 +5,7 @@ import (
 
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/services/executor/line"
-	"github.com/pointsman/pointsman/services/executor/slots"
+	"github.com/pointsman/pointsman/services/executor/slotlog"
 )
 
 // metrics are what the executor counts. Labels come from closed lists: states, classes, remedies, and the clusters of the
@@ -20,6 +20,7 @@ type metrics struct {
 	submitted  *prometheus.CounterVec // by cluster
 	decisions  *prometheus.CounterVec // by what became of the record
 	claim      prometheus.Histogram
+	asked      prometheus.Histogram
 	start      prometheus.Histogram
 	guards     prometheus.Counter
 	takeovers  *prometheus.CounterVec // by what was found
@@ -58,6 +59,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		submitted:  counter("submissions_total", "Queries sent to engines.", "cluster"),
 		decisions:  counter("decisions_total", "Decision records read, by what they were.", "kind"),
 		claim:      seconds("claim_seconds", "Time from handing a claim to the producer to having read it back."),
+		asked:      seconds("ask_seconds", "Time from asking for a slot that all executors share to having read that it is had, for those that did not wait."),
 		start:      seconds("start_seconds", "Time from reading a decision to its engine's start, for attempts that did not wait."),
 		guards:     one("guards_expired_total", "Submissions that did not leave because the guard of their claim had run out."),
 		takeovers:  counter("takeovers_total", "Open attempts of an earlier owner, by what was found at the engine.", "found"),
@@ -69,7 +71,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		registry:   reg,
 	}
 	if reg != nil {
-		reg.MustRegister(m.attempts, m.phases, m.failures, m.remedies, m.overruns, m.outcomes, m.submitted, m.decisions, m.claim, m.start, m.guards,
+		reg.MustRegister(m.attempts, m.phases, m.failures, m.remedies, m.overruns, m.outcomes, m.submitted, m.decisions, m.claim, m.asked, m.start, m.guards,
 			m.takeovers, m.leasesLost, m.missing, m.open, m.partitions, m.published)
 	}
 	return m
@@ -97,7 +99,7 @@ func (m *metrics) ended(cluster, state string, s event.Stats) {
 }
 
 // line exports the load of one cluster's line.
-func (m *metrics) line(cluster string, l *line.Line, shared *slots.Table) {
+func (m *metrics) line(cluster string, l *line.Line, shared *slotlog.Log) {
 	if m.registry == nil {
 		return
 	}
@@ -109,7 +111,5 @@ func (m *metrics) line(cluster string, l *line.Line, shared *slots.Table) {
 	gauge("slots", "Slots of a cluster in this process.", func(slots, _, _ int) int { return slots })
 	gauge("slots_used", "Slots taken.", func(_, used, _ int) int { return used })
 	gauge("line_length", "Attempts that wait for a slot.", func(_, _, waiting int) int { return waiting })
-	if shared != nil {
-		gauge("shared_slots_used", "Slots taken by all executors together, as far as their ledgers are read here.", func(_, _, _ int) int { return shared.Held(cluster) })
-	}
+	gauge("shared_slots_used", "Slots taken by all executors together, of attempts that a cap applies to.", func(_, _, _ int) int { return shared.Held(cluster) })
 }

@@ -22,6 +22,9 @@ func (y *try) takeSlot(ctx context.Context) attempt.Event {
 		return attempt.PoolAsleep
 	}
 	y.place = y.cluster.line.Join(y.t.first.Task.Priority, y.t.order, y.ask())
+	if e := y.awaitAnswer(ctx); e != "" {
+		return e
+	}
 	select {
 	case <-y.place.Granted():
 		return y.granted(ctx)
@@ -31,10 +34,34 @@ func (y *try) takeSlot(ctx context.Context) attempt.Event {
 	}
 }
 
+// answerIn is how long an attempt that has asked for a slot is not said to wait: with a broker that answers it has it before.
+const answerIn = 2 * time.Second
+
+// awaitAnswer waits until it is known what became of an ask. Whoever has none goes on at once.
+func (y *try) awaitAnswer(ctx context.Context) attempt.Event {
+	if !y.place.Asked() {
+		return ""
+	}
+	late := time.NewTimer(answerIn)
+	defer late.Stop()
+	select {
+	case <-y.place.Granted():
+	case <-y.p.app.slots.Read(y.id):
+	case <-late.C:
+	case <-y.t.cancelled:
+		return attempt.CancelWished
+	case <-y.late.C:
+		return attempt.DeadlinePassed
+	case <-ctx.Done():
+		return attempt.Abandoned
+	}
+	return ""
+}
+
 // awaitSlot waits in the line.
 func (y *try) awaitSlot(ctx context.Context) attempt.Event {
 	for {
-		changed := y.p.app.watch.Changed()
+		changed, turned := y.p.app.watch.Changed(), y.p.app.slots.Turned()
 		if y.asleep() {
 			return attempt.PoolAsleep
 		}
@@ -42,6 +69,9 @@ func (y *try) awaitSlot(ctx context.Context) attempt.Event {
 		case <-y.place.Granted():
 			return y.granted(ctx)
 		case <-changed:
+		case <-turned: // whoever looks at the Task wants to know
+			y.position = y.place.Position()
+			y.announce(ctx)
 		case <-y.t.cancelled:
 			return attempt.CancelWished
 		case <-y.late.C:
@@ -58,6 +88,7 @@ func (y *try) granted(ctx context.Context) attempt.Event {
 	if y.asleep() {
 		return attempt.PoolAsleep
 	}
+	y.p.app.slots.Runs(y.part(), y.want())
 	if !y.active && !y.p.enter() {
 		y.freeSlot()
 		<-ctx.Done()
@@ -70,19 +101,15 @@ func (y *try) granted(ctx context.Context) attempt.Event {
 
 func (y *try) asleep() bool { return y.p.app.watch.Asleep(y.target.Cluster, time.Now()) }
 
-// freeSlot leaves the line, or gives the slot back. What is let go may still run at the engine: its claim holds the slot that all
+// freeSlot leaves the line, or gives the slot back. What is let go may still run at the engine: it goes on holding the slot that all
 // executors count, until its next owner ends it.
 func (y *try) freeSlot() {
-	if y.place == nil {
-		return
+	if !y.claimed || y.state.Terminal() {
+		y.p.app.slots.Free(y.id)
 	}
-	if s := y.p.app.slots; s != nil {
-		s.Free(y.id, y.claimed && y.state.Terminal())
-	}
-	y.place.Leave()
-	y.place = nil
-	if y.p.app.slots != nil {
-		y.p.app.kick() // a tenant's slot may be one of another cluster
+	if y.place != nil {
+		y.place.Leave()
+		y.place = nil
 	}
 }
 

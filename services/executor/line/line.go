@@ -1,10 +1,10 @@
 // Package line is the queue in front of one cluster: a number of slots in this process, and an order for those who wait for one.
 //
 // Higher priority goes first, then the lower order number, which is the order in which Tasks came: one that is tried again does
-// not start over behind those that came later. Caps that hold across processes are asked of whoever stands first and go by a key:
-// one who is refused does not hold up those of another key. A slot belongs to the attempt that holds its Place and comes back
-// with Leave, which every way out of an attempt calls; nothing here expires, because nothing outlives its process. Cancelling a
-// query needs no slot.
+// not start over behind those that came later. Caps that hold across processes are asked for, and the answer comes later; whoever
+// waits for it takes no slot here yet, and does not hold up the others. A slot belongs to the attempt that holds its Place and
+// comes back with Leave, which every way out of an attempt calls; nothing here expires, because nothing outlives its process.
+// Cancelling a query needs no slot.
 package line
 
 import (
@@ -23,12 +23,16 @@ type Line struct {
 // New makes a line with a number of slots.
 func New(slots int) *Line { return &Line{slots: slots} }
 
-// Ask is what else has to allow a slot; nil asks nobody.
+// Ask is what else has to allow a slot; nil asks nobody. Its functions are called with the line locked and must not call back.
 type Ask struct {
-	// Key is what the answer depends on: who is refused speaks for all of the same key.
+	// Key is what the answer depends on. Of each key there are never more asks under way than slots are free here.
 	Key string
-	// Take takes the slot if it is allowed. It is called with the line locked and must not call back.
-	Take func() bool
+	// Needed says whether anybody has to be asked.
+	Needed func() bool
+	// Send asks. The answer is the place's Answer.
+	Send func(p *Place)
+	// Return gives back what was allowed when no slot is free here any more.
+	Return func()
 }
 
 // Place is one attempt's place in a line, or its slot.
@@ -38,6 +42,7 @@ type Place struct {
 	order    uint64
 	ask      *Ask
 	granted  chan struct{}
+	asked    bool // the answer is to come
 	has      bool
 	left     bool
 }
@@ -75,9 +80,43 @@ func (p *Place) Leave() {
 	if !p.has {
 		i := slices.Index(l.waiting, p)
 		l.waiting = slices.Delete(l.waiting, i, i+1)
+		if p.asked {
+			l.grant() // the next of its key may be asked for
+		}
 		return
 	}
 	l.used--
+	l.grant()
+}
+
+// Asked says that others have been asked for the slot and that it has not been granted yet.
+func (p *Place) Asked() bool {
+	p.line.mu.Lock()
+	defer p.line.mu.Unlock()
+	return p.asked && !p.has && !p.left
+}
+
+// Answer says that what was asked for is allowed.
+func (p *Place) Answer() {
+	l := p.line
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case p.left || p.has || !p.asked: // whoever leaves gives back what was asked for
+	case l.used < l.slots:
+		l.give(slices.Index(l.waiting, p))
+		l.grant()
+	default: // others took the last slot meanwhile
+		p.asked = false
+		p.ask.Return()
+	}
+}
+
+// Resize changes the number of slots. Of fewer than are taken none is given before as many have come back.
+func (l *Line) Resize(slots int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.slots = slots
 	l.grant()
 }
 
@@ -96,22 +135,34 @@ func (l *Line) Load() (slots, used, waiting int) {
 }
 
 func (l *Line) grant() {
-	var refused map[string]bool
+	asked := map[string]int{}
 	for i := 0; l.used < l.slots && i < len(l.waiting); {
 		p := l.waiting[i]
-		if p.ask != nil && (refused[p.ask.Key] || !p.ask.Take()) {
-			if refused == nil {
-				refused = map[string]bool{}
-			}
-			refused[p.ask.Key] = true
-			i++
+		switch {
+		case p.ask == nil:
+			l.give(i)
 			continue
+		case asked[p.ask.Key] >= l.slots-l.used:
+		case !p.asked && !p.ask.Needed():
+			l.give(i)
+			continue
+		default:
+			asked[p.ask.Key]++
+			if !p.asked {
+				p.asked = true
+				p.ask.Send(p)
+			}
 		}
-		l.waiting = slices.Delete(l.waiting, i, i+1)
-		l.used++
-		p.has = true
-		close(p.granted)
+		i++
 	}
+}
+
+func (l *Line) give(i int) {
+	p := l.waiting[i]
+	l.waiting = slices.Delete(l.waiting, i, i+1)
+	l.used++
+	p.has = true
+	close(p.granted)
 }
 
 // compare orders two places; equal ones keep the order in which they came.

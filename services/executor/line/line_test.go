@@ -72,36 +72,78 @@ func TestTheNinthIsAdmitted(t *testing.T) {
 	require.True(t, granted(ninth))
 }
 
-// TestWhoIsRefusedHoldsUpOnlyHisLike is a cap on some of those who wait.
-func TestWhoIsRefusedHoldsUpOnlyHisLike(t *testing.T) {
-	l := line.New(3)
-	allowed, asked := 1, map[string]int{}
-	ask := func(key string) *line.Ask {
-		return &line.Ask{Key: key, Take: func() bool {
-			asked[key]++
-			if key == "capped" {
-				allowed--
-				return allowed >= 0
-			}
-			return true
-		}}
-	}
-	first, second, third := l.Join(0, 1, ask("capped")), l.Join(0, 2, ask("capped")), l.Join(0, 3, ask("capped"))
+// others are whoever has to allow a slot: they are told what is asked for and given back.
+type others struct {
+	line   *line.Line
+	needed bool
+	asked  map[*line.Place]bool
+	back   int
+}
+
+func (o *others) join(order uint64, key string) *line.Place {
+	var place *line.Place
+	return o.line.Join(0, order, &line.Ask{
+		Key: key, Needed: func() bool { return o.needed },
+		Send:   func(p *line.Place) { place = p; o.asked[p] = true },
+		Return: func() { delete(o.asked, place); o.back++ },
+	})
+}
+
+// TestWhoWaitsForOthersHoldsUpNobody is a cap on some of those who wait.
+func TestWhoWaitsForOthersHoldsUpNobody(t *testing.T) {
+	l := line.New(2)
+	o := &others{line: l, needed: true, asked: map[*line.Place]bool{}}
+	first, second, third := o.join(1, "capped"), o.join(2, "capped"), o.join(3, "capped")
+	require.Equal(t, map[*line.Place]bool{first: true, second: true}, o.asked, "there are two slots for them")
+	require.True(t, first.Asked())
+	require.False(t, third.Asked())
+	other := o.join(4, "free")
+	require.Len(t, o.asked, 3)
+	other.Answer()
+	require.True(t, granted(other), "it need not wait for an answer that is not its own")
+	plain := l.Join(0, 5, nil)
+	require.True(t, granted(plain))
+	require.Equal(t, 1, first.Position())
+
+	first.Answer()
+	require.False(t, granted(first))
+	require.Equal(t, 1, o.back, "no slot is left here: others may have what was allowed")
+	require.False(t, first.Asked())
+	plain.Leave()
+	require.True(t, first.Asked(), "now one is")
+	first.Answer()
+	first.Answer()
 	require.True(t, granted(first))
+	second.Leave()
+	second.Answer()
 	require.False(t, granted(second))
-	other := l.Join(0, 4, ask("free"))
-	require.True(t, granted(other), "it need not wait for a cap that is not its own")
-	require.Equal(t, []int{1, 2}, []int{second.Position(), third.Position()})
-	asked["capped"] = 0
-	l.Kick()
-	require.Equal(t, 1, asked["capped"], "one speaks for all of a key")
-	allowed = 1
-	l.Kick()
-	require.True(t, granted(second))
+	other.Leave()
+	require.True(t, third.Asked())
+	o.needed = false
+	fourth := o.join(6, "other key")
+	require.True(t, granted(fourth), "there is no cap any more")
+	third.Answer()
 	require.False(t, granted(third))
-	third.Leave()
-	_, used, waiting := l.Load()
-	require.Equal(t, []int{3, 0}, []int{used, waiting})
+	fourth.Leave()
+	require.True(t, granted(third))
+	slots, used, waiting := l.Load()
+	require.Equal(t, []int{2, 2, 0}, []int{slots, used, waiting})
+}
+
+func TestFewerSlotsGiveNoneUntilAsManyAreBack(t *testing.T) {
+	l := line.New(3)
+	join := joining(l)
+	a, b, c, d := join(0), join(0), join(0), join(0)
+	l.Resize(1)
+	a.Leave()
+	b.Leave()
+	require.False(t, granted(d), "one is taken, of one")
+	c.Leave()
+	require.True(t, granted(d))
+	e := join(0)
+	require.False(t, granted(e))
+	l.Resize(2)
+	require.True(t, granted(e))
 }
 
 func TestLine(t *testing.T) {

@@ -9,5 +9,5 @@ import (
 )
 
 func main() {
-	os.Exit(config.Main(config.Program[executor.Config]{Service: "executor", Default: executor.Default(), Run: executor.Run}))
+	os.Exit(config.Main(config.Program[executor.Config]{Service: "executor", Default: executor.Default(), Follow: executor.Run}))
 }

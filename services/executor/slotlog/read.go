@@ -1,0 +1,323 @@
+package slotlog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/stream"
+	"github.com/pointsman/pointsman/pkg/telemetry"
+	"github.com/pointsman/pointsman/services/executor/slots"
+)
+
+// Run writes and reads until the context ends, once there is a cap.
+func (l *Log) Run(ctx context.Context) error {
+	select {
+	case <-l.onCh:
+	case <-ctx.Done():
+		return nil
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l.send(ctx)
+	}()
+	defer func() { <-done }()
+	for ctx.Err() == nil {
+		err := l.follow(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		l.mu.Lock()
+		l.turn(&l.unread, err.Error())
+		l.mu.Unlock()
+		l.cfg.Log.WarnContext(ctx, "reading the slots; starting anew", telemetry.KeyTopic, event.TopicSlots, telemetry.Err(err))
+		select {
+		case <-ctx.Done():
+		case <-time.After(again):
+		}
+	}
+	return nil
+}
+
+// follow reads from the newest state record on. It returns with an error, or when the context ends.
+func (l *Log) follow(ctx context.Context) error {
+	deps := l.cfg.Deps
+	deps.Tracer = nil // what is followed here is state, not work
+	cl, err := stream.NewClient(l.cfg.Kafka, deps, "executor-slots",
+		kgo.FetchMinBytes(1), kgo.FetchMaxWait(2*time.Second), kgo.KeepControlRecords(), kgo.ConsumeResetOffset(kgo.NoResetOffset()))
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	topic := l.cfg.Kafka.Topic(event.TopicSlots)
+	start, end, err := bounds(ctx, kadm.NewClient(cl), topic)
+	if err != nil {
+		return err
+	}
+	fold, state, err := l.load(ctx, start, end)
+	if err != nil {
+		return err
+	}
+	cl.AddConsumePartitions(map[string]map[int32]kgo.Offset{topic: {0: kgo.NewOffset().At(max(start, fold.Next()))}})
+	if fold.Next() >= end {
+		l.ready(fold, state)
+	}
+	ticks := time.NewTicker(time.Second)
+	defer ticks.Stop()
+	for {
+		pollCtx, cancel := context.WithTimeout(ctx, time.Second)
+		fetches := cl.PollFetches(pollCtx)
+		cancel()
+		if ctx.Err() != nil {
+			return nil
+		}
+		for _, e := range fetches.Errors() {
+			switch {
+			case errors.Is(e.Err, context.DeadlineExceeded):
+			case errors.Is(e.Err, kerr.OffsetOutOfRange), errors.Is(e.Err, kerr.UnknownTopicID), errors.Is(e.Err, kerr.TopicAuthorizationFailed), fetches.IsClientClosed():
+				return fmt.Errorf("reading %s: %w", topic, e.Err)
+			default:
+				l.cfg.Log.WarnContext(ctx, "reading the slots", telemetry.KeyTopic, event.TopicSlots, telemetry.Err(e.Err))
+			}
+		}
+		recs := fetches.Records()
+		if l.fold != fold { // nobody else sets it
+			for _, rec := range recs {
+				apply(fold, rec)
+				if r, ok := decode(rec); ok && r.Kind == event.SlotState {
+					state = rec.Offset
+				}
+			}
+			if fold.Next() >= end {
+				l.ready(fold, state)
+			}
+		} else if len(recs) > 0 {
+			l.take(ctx, recs)
+		}
+		select {
+		case <-ticks.C:
+			l.look()
+		default:
+		}
+	}
+}
+
+// bounds are those of the one partition. The order of records is all that the slots rest on, so more than one won't do.
+func bounds(ctx context.Context, admin *kadm.Client, topic string) (start, end int64, err error) {
+	starts, err := admin.ListStartOffsets(ctx, topic)
+	if err == nil {
+		err = starts.Error()
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("reading %s: %w", topic, err)
+	}
+	ends, err := admin.ListEndOffsets(ctx, topic)
+	if err == nil {
+		err = ends.Error()
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("reading %s: %w", topic, err)
+	}
+	if n := len(ends[topic]); n != 1 {
+		return 0, 0, fmt.Errorf("reading %s: it has %d partitions and must have one", topic, n)
+	}
+	s, _ := starts.Lookup(topic, 0)
+	e, _ := ends.Lookup(topic, 0)
+	return s.Offset, e.Offset, nil
+}
+
+// load finds the newest state record, looking back further and further. A log without one is read from its start; if retention has
+// taken what was before, so has it taken all that can still run.
+func (l *Log) load(ctx context.Context, start, end int64) (fold *slots.Fold, at int64, err error) {
+	for back := 4 * l.cfg.StateEvery; ; back *= 4 {
+		from := max(start, end-back)
+		var state *event.SlotsSnapshot
+		err := stream.ReadRanges(ctx, l.cfg.Kafka, l.cfg.Deps, []stream.Range{{Topic: event.TopicSlots, From: from, To: end}}, func(rec *kgo.Record) error {
+			if r, ok := decode(rec); ok && r.Kind == event.SlotState && r.State != nil && r.State.Next >= start && r.State.Next <= rec.Offset {
+				state, at = r.State, rec.Offset
+			}
+			return nil
+		})
+		switch {
+		case err != nil:
+			return nil, 0, fmt.Errorf("looking for the state of the slots: %w", err)
+		case state != nil:
+			return slots.From(*state), at, nil
+		case from == start:
+			return slots.New(), start - 1, nil
+		}
+	}
+}
+
+func decode(rec *kgo.Record) (r event.SlotRecord, ok bool) {
+	if rec.Attrs.IsControl() || len(rec.Value) == 0 {
+		return r, false
+	}
+	return r, json.Unmarshal(rec.Value, &r) == nil
+}
+
+func apply(fold *slots.Fold, rec *kgo.Record) []slots.Grant {
+	r, ok := decode(rec)
+	if !ok {
+		return fold.Skip(rec.Offset, rec.Timestamp)
+	}
+	return fold.Apply(rec.Offset, rec.Timestamp, r)
+}
+
+// ready takes a fold over that has read all there was.
+func (l *Log) ready(fold *slots.Fold, state int64) {
+	l.mu.Lock()
+	l.fold, l.state, l.at, l.aged, l.readAt, l.capsAt = fold, state, fold.At(), fold.At(), time.Now(), 0
+	l.turn(&l.unread, "")
+	var answers []func()
+	inWork := map[string]bool{}
+	for _, r := range l.out {
+		inWork[r.AttemptID] = true
+		if r.Kind == event.SlotCaps {
+			l.capsAt = r.Seq // the newest comes last
+		}
+	}
+	for id, o := range l.own {
+		if answer := l.settle(id, o); answer != nil {
+			answers = append(answers, answer)
+		}
+		if _, known := fold.Entry(id); o.seq > 0 && !known && !inWork[id] {
+			// The log has lost it. If it is expired, or its partition somebody else's, asking again is void too.
+			kind := event.SlotAsk
+			if o.runs {
+				kind = event.SlotRun
+			}
+			l.put(event.SlotRecord{Kind: kind, Seq: o.seq, Partition: o.part.ID, Epoch: o.part.Epoch, SlotWant: o.want})
+		}
+	}
+	l.settleCaps()
+	l.mu.Unlock()
+	for _, answer := range answers {
+		answer()
+	}
+}
+
+// take applies records and tells those that they are about.
+func (l *Log) take(ctx context.Context, recs []*kgo.Record) {
+	l.mu.Lock()
+	var answers []func()
+	mine := func(id string) {
+		if o := l.own[id]; o != nil {
+			if answer := l.settle(id, o); answer != nil {
+				answers = append(answers, answer)
+			}
+		}
+	}
+	ours := false
+	for _, rec := range recs {
+		r, ok := decode(rec)
+		for _, g := range apply(l.fold, rec) {
+			mine(g.AttemptID)
+		}
+		if !ok {
+			continue
+		}
+		mine(r.AttemptID)
+		switch {
+		case r.Kind == event.SlotState:
+			l.state, l.aged = rec.Offset, rec.Timestamp
+		case r.Kind == event.SlotCaps:
+			l.capsRead(ctx, r)
+		case r.Owner == l.cfg.Owner:
+			ours = true
+		}
+		l.at, l.readAt = rec.Timestamp, time.Now()
+	}
+	state, seq := l.dueState(ours)
+	l.mu.Unlock()
+	for _, answer := range answers {
+		answer()
+	}
+	if state != nil {
+		l.writeState(ctx, *state, seq)
+	}
+}
+
+// stateAge is how old a state may get, so that one is there before retention takes what it is made of.
+const stateAge = time.Hour
+
+// dueState is the state to write, nil if none is due. Whoever writes records writes states too.
+func (l *Log) dueState(ours bool) (*event.SlotsSnapshot, int64) {
+	since, old := l.fold.Next()-1-l.state, l.at.Sub(l.aged) > stateAge
+	if !ours || (since < max(l.cfg.StateEvery, 2*int64(l.fold.Len())) && !old) {
+		return nil, 0
+	}
+	l.seq++
+	l.state, l.aged = l.fold.Next(), l.at // one at a time
+	s := l.fold.Snapshot()
+	return &s, l.seq
+}
+
+// settle notes what became of an attempt's record, and gives who is to be told.
+func (l *Log) settle(id string, o *own) (answer func()) {
+	e, ok := l.fold.Entry(id)
+	if !ok || o.seq == 0 || e.Owner != l.cfg.Owner || e.Seq != o.seq {
+		return nil
+	}
+	if !o.read {
+		o.read = true
+		if e.Held && o.answer != nil {
+			l.cfg.Took(time.Since(o.began))
+		}
+		if !e.Held {
+			close(o.changed)
+		}
+	}
+	o.held = e.Held
+	if e.Held {
+		answer, o.answer = o.answer, nil
+	}
+	return answer
+}
+
+// capsRead looks at caps that are new in the log.
+func (l *Log) capsRead(ctx context.Context, r event.SlotRecord) {
+	switch {
+	case r.Owner == l.cfg.Owner && r.Seq == l.capsAt:
+		l.news, l.capsAt = false, 0
+	case r.Owner != l.cfg.Owner && !l.news && !slots.Same(l.fold.Caps(), l.caps):
+		l.cfg.Log.WarnContext(ctx, "another executor has set other caps than are configured here; they hold", "owner", r.Owner)
+	}
+	l.sweep()
+}
+
+// settleCaps writes the configuration's caps if they are news. Until they are read back, both count.
+func (l *Log) settleCaps() {
+	switch {
+	case !l.news || l.capsAt > 0:
+	case slots.Same(l.fold.Caps(), l.caps):
+		l.news = false
+	default:
+		l.seq++
+		l.capsAt = l.seq
+		caps := l.caps
+		l.put(event.SlotRecord{Kind: event.SlotCaps, Seq: l.seq, Caps: &caps})
+	}
+	l.sweep()
+}
+
+// look tells those who wait of a broker that does not answer, and lets time pass in the log where something has expired.
+func (l *Log) look() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.sent.IsZero() && time.Since(l.sent) > patience && l.unwritten == "" {
+		l.turn(&l.unwritten, "the broker has not answered for "+patience.String())
+	}
+	if l.fold != nil && len(l.out) == 0 && l.fold.Overdue(l.at.Add(time.Since(l.readAt))) {
+		l.seq++
+		l.put(event.SlotRecord{Kind: event.SlotTick, Seq: l.seq})
+	}
+}

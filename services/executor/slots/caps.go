@@ -1,0 +1,70 @@
+package slots
+
+import (
+	"maps"
+
+	"github.com/pointsman/pointsman/pkg/event"
+)
+
+// kind is what sort of place a cap is for.
+type kind string
+
+const (
+	cluster kind = "cluster"
+	queue   kind = "queue"
+	tenant  kind = "tenant"
+)
+
+// place is something that is capped.
+type place struct {
+	kind          kind
+	cluster, name string
+}
+
+// places are those that an attempt takes a slot of, with their caps; 0 is none.
+func places(c event.Caps, w event.SlotWant) (out [3]place, caps [3]int) {
+	ofTenant, ok := c.Tenants[w.Tenant]
+	if !ok {
+		ofTenant = c.Tenant
+	}
+	return [3]place{{cluster, w.Cluster, ""}, {queue, w.Cluster, w.Queue}, {tenant, "", w.Tenant}},
+		[3]int{c.Clusters[w.Cluster], c.Queues[w.Cluster][w.Queue], ofTenant}
+}
+
+// Covers reports whether any cap applies to an attempt.
+func Covers(c event.Caps, w event.SlotWant) bool {
+	_, caps := places(c, w)
+	return max(caps[0], caps[1], caps[2]) > 0
+}
+
+// Any reports whether there is a cap at all.
+func Any(c event.Caps) bool {
+	n := c.Tenant
+	for _, m := range append([]map[string]int{c.Clusters, c.Tenants}, queues(c)...) {
+		for _, cap := range m {
+			n = max(n, cap)
+		}
+	}
+	return n > 0
+}
+
+func queues(c event.Caps) (out []map[string]int) {
+	for _, m := range c.Queues {
+		out = append(out, m)
+	}
+	return out
+}
+
+// Same reports whether two sets of caps are the same.
+func Same(a, b event.Caps) bool {
+	return a.Tenant == b.Tenant && maps.Equal(a.Clusters, b.Clusters) && maps.Equal(a.Tenants, b.Tenants) &&
+		maps.EqualFunc(a.Queues, b.Queues, maps.Equal)
+}
+
+// Full is a place that has no room.
+type Full struct {
+	Kind string // cluster, queue or tenant
+	Name string
+	Held int
+	Cap  int
+}
