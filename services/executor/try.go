@@ -116,8 +116,10 @@ func (y *try) drive(ctx context.Context, e attempt.Event) (step, error) {
 			span.AddEvent(string(tr.Next), trace.WithAttributes(attribute.String("event", string(e))))
 		}
 		y.prev, y.state = y.state, tr.Next
+		came := e
 		e = ""
 		for _, effect := range tr.Do {
+			y.p.app.hooks.effect(ctx, y.id, y.prev, came, effect)
 			if e, err = y.do(ctx, effect); err != nil {
 				return step{}, err
 			}
