@@ -45,8 +45,6 @@ type bench struct {
 	config   func(*executor.Config)
 	effects  func(ctx context.Context, id string, from attempt.State, e attempt.Event, effect attempt.Effect) // of executors that are started from now on
 	wrap     func(*client) engine.Engine                                                                      // theirs to the clusters; nil takes them as they are
-	effects  func(ctx context.Context, id string, from attempt.State, e attempt.Event, effect attempt.Effect) // of executors that are started from now on
-	wrap     func(*client) engine.Engine                                                                      // theirs to the clusters; nil takes them as they are
 	maxBytes func(topic string) int
 	log      *slog.Logger            // nil means warnings only
 	spans    *tracetest.SpanRecorder // of the newest executor
@@ -156,9 +154,6 @@ func (b *bench) start() *proc {
 		c := s.client()
 		p.clients = append(p.clients, c)
 		engines[name] = c
-		if b.wrap != nil {
-			engines[name] = b.wrap(c)
-		}
 		if b.wrap != nil {
 			engines[name] = b.wrap(c)
 		}
