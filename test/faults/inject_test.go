@@ -39,6 +39,9 @@ func (l *lane) inject(j job, kill together) record {
 	r := record{job: j, id: fmt.Sprintf("f%06d", j.number)}
 	id := r.id + "/1"
 	sql, resource := l.statement(&r)
+	if r.write && l.engine.ready != nil {
+		l.engine.ready(r.number)
+	}
 	left := patient
 	switch {
 	case j.fault == deadline && j.moment == queued:

@@ -29,7 +29,7 @@ const operatorKill = "killed_by_operator"
 
 // expect says what must become of a Task.
 func (r record) expect(t *target) expected {
-	resumes := t.whole
+	resumes := t.whole || t.resumes
 	e := r.ideal(t.sessions)
 	if resumes && r.write && slices.Contains(e.ends, unknown) {
 		e.ends = append(e.ends, succeeded) // an engine that vouches for what it ran, or that has not begun what nobody fetched

@@ -27,6 +27,14 @@ func planned() int {
 	return fewFaults
 }
 
+// plannedSlow is planned for an engine whose statements take their time.
+func plannedSlow() int {
+	if *count > 0 {
+		return max(100, *count/10)
+	}
+	return fewFaults
+}
+
 // TestFaultMatrixPostgreSQL is the matrix on a real PostgreSQL.
 func TestFaultMatrixPostgreSQL(t *testing.T) {
 	s := postgres.Start(t, "max_connections=500")
@@ -124,10 +132,6 @@ func TestFaultMatrixMariaDB(t *testing.T) {
 func TestFaultMatrixTrino(t *testing.T) {
 	s := trino.Start(t)
 	require.NoError(t, s.Run("pm", "CREATE TABLE memory.default.written (n bigint)"))
-	n := fewFaults
-	if *count > 0 {
-		n = max(100, *count/10)
-	}
 	const work = "TABLE(sequence(1, 1500)) AS a(n) CROSS JOIN TABLE(sequence(1, 100000)) AS b(m)"
 	matrix(t, &target{
 		name: "Trino", kind: "trino", addr: s.Addr, whole: true,
@@ -153,5 +157,5 @@ func TestFaultMatrixTrino(t *testing.T) {
 			{sql: "SELECT count(*) FROM tpch.sf1.lineitem a CROSS JOIN tpch.sf1.orders b", class: operatorKill},
 			{sql: "SELECT 1 / (orderkey - 55000), comment FROM tpch.tiny.lineitem", class: "semantic", late: true},
 		},
-	}, n, min(*lanesOf, 6), false)
+	}, plannedSlow(), min(*lanesOf, 6), false)
 }

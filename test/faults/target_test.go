@@ -2,6 +2,7 @@ package faults_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -23,13 +24,16 @@ type target struct {
 	resources  map[string]executor.Limits
 	sessions   bool   // an attempt's session is made ready before its statement leaves
 	whole      bool   // a statement's answer comes over other connections than it went
+	resumes    bool   // it vouches for what it ran: the end of a write, or its rows, can be had over another connection
 	tickets    bool   // a read runs once its rows are asked for
 	queue      string // unused when the queue is the executor's own line
 	requests   func() requests
 
 	quick, quickAnswer string
-	slow, slowAnswer   string // most of a second
-	write, slowWrite   string // one row of one number in "written"
+	slow, slowAnswer   string           // most of a second
+	write, slowWrite   string           // one row of one number in "written"
+	written            string           // numbers and how many rows each has; empty asks "written"
+	ready              func(number int) // before a write, where each has a table of its own
 	large              string
 	largeRows          int64
 	first, more        int // bytes of the answer after which there are rows, and bytes of some more
@@ -90,8 +94,8 @@ func (l *lane) wrongFile(r record) string {
 	return ""
 }
 
-// written counts the rows of each number, asked of the engine itself.
-func (e *target) written() (map[int]int, error) {
+// writes counts the rows of each number, asked of the engine itself.
+func (e *target) writes() (map[int]int, error) {
 	c := e.config
 	other, err := engines.Open(engines.Config{Name: "counter", Kind: c.Kind, URL: e.url(e.addr), User: c.User, Database: c.Database})
 	if err != nil {
@@ -100,7 +104,7 @@ func (e *target) written() (map[int]int, error) {
 	defer other.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	rows, err := other.Submit(ctx, engine.Query{ID: "count/1", SQL: "SELECT n, count(*) FROM written GROUP BY n"})
+	rows, err := other.Submit(ctx, engine.Query{ID: "count/1", SQL: cmp.Or(e.written, "SELECT n, count(*) FROM written GROUP BY n")})
 	if err != nil {
 		return nil, err
 	}

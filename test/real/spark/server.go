@@ -49,18 +49,16 @@ func Start(t testing.TB, settings ...string) *Server {
 	args := append([]string{"-cp", home + "/conf:" + home + "/jars/*"}, strings.Fields(string(options))...)
 	args = append(args,
 		"-Djava.io.tmpdir="+dir, "org.apache.spark.deploy.SparkSubmit", "--class", "org.apache.spark.sql.connect.service.SparkConnectServer",
-		"--master", "local[2]", "--properties-file", filepath.Join(here, "spark.conf"))
+		"--properties-file", filepath.Join(here, "spark.conf"))
 	for _, s := range append([]string{
-		"spark.connect.grpc.binding.port=" + strconv.Itoa(port), "spark.ui.port=" + strconv.Itoa(ui),
+		"spark.master=local[2]", "spark.connect.grpc.binding.port=" + strconv.Itoa(port), "spark.ui.port=" + strconv.Itoa(ui),
 		"spark.sql.warehouse.dir=" + filepath.Join(dir, "warehouse"), "spark.local.dir=" + filepath.Join(dir, "local"),
 	}, settings...) {
 		args = append(args, "--conf", s)
 	}
 	args = append(args, "spark-internal")
-	t.Setenv("SPARK_HOME", home)
-	t.Setenv("SPARK_LOCAL_IP", "127.0.0.1")
 	s := &Server{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), ui: "http://127.0.0.1:" + strconv.Itoa(ui), t: t}
-	s.Process = process.As{}.Start(t, dir, java, args...)
+	s.Process = process.As{Env: []string{"SPARK_HOME=" + home, "SPARK_LOCAL_IP=127.0.0.1"}}.Start(t, dir, java, args...)
 	t.Cleanup(func() { s.End(syscall.SIGKILL) }) // its data is gone with the test, and it would take its time
 	s.AwaitReady()
 	return s
@@ -89,21 +87,40 @@ func (s *Server) Restart() {
 
 // RunningJobs counts the jobs that run, by the server's user interface: it is another way to ask than the one under test.
 func (s *Server) RunningJobs() (int, error) {
+	total := 0
+	err := each(s, "jobs?status=running", func(struct{}) { total++ })
+	return total, err
+}
+
+// RunningPools counts the stages that run, by the scheduler's pool that they are in.
+func (s *Server) RunningPools() (map[string]int, error) {
+	pools := map[string]int{}
+	err := each(s, "stages?status=active", func(stage struct {
+		Pool string `json:"schedulingPool"`
+	}) {
+		pools[stage.Pool]++
+	})
+	return pools, err
+}
+
+// each lists something of all applications.
+func each[T any](s *Server, what string, take func(T)) error {
 	var apps []struct {
 		ID string `json:"id"`
 	}
 	if err := s.get("/api/v1/applications", &apps); err != nil {
-		return 0, err
+		return err
 	}
-	total := 0
 	for _, a := range apps {
-		var jobs []struct{}
-		if err := s.get("/api/v1/applications/"+a.ID+"/jobs?status=running", &jobs); err != nil {
-			return 0, err
+		var found []T
+		if err := s.get("/api/v1/applications/"+a.ID+"/"+what, &found); err != nil {
+			return err
 		}
-		total += len(jobs)
+		for _, f := range found {
+			take(f)
+		}
 	}
-	return total, nil
+	return nil
 }
 
 func (s *Server) get(path string, into any) error {
