@@ -46,6 +46,9 @@ func Binary(t testing.TB, server, name string, folders ...string) string {
 
 // As is the user a server runs as: that of the test, or, for root, the one that Debian's package made for it.
 type As struct {
+	// Env is what the server's environment has besides the test's: NAME=value.
+	Env []string
+
 	name       string
 	credential *syscall.Credential
 	uid, gid   int
@@ -63,7 +66,7 @@ func User(t testing.TB, server, name string) As {
 	}
 	uid, _ := strconv.Atoi(u.Uid)
 	gid, _ := strconv.Atoi(u.Gid)
-	return As{name, &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, uid, gid}
+	return As{name: name, credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, uid: uid, gid: gid}
 }
 
 // Folder makes a folder for the server's data that its user owns.
@@ -135,6 +138,7 @@ func (p *Process) Again() {
 	defer log.Close()
 	cmd := exec.Command(p.args[0], p.args[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.dir, log, log
+	cmd.Env = append(os.Environ(), p.as.Env...)
 	cmd.SysProcAttr = attributes(p.as.credential)
 	started := make(chan error)
 	p.calls <- func() { started <- cmd.Start() }
