@@ -76,6 +76,8 @@ type Fixture struct {
 	// Explain is a statement of ten rows that the engine can explain; ExplainsRows says that it estimates their number.
 	Explain      string
 	ExplainsRows bool
+	// Running is the server's own count of what runs there, for engines whose protocol does not tell it and whose Observe can't.
+	Running func() (int, error)
 	// GoneWithin is how long a cancelled query may still be counted by the engine; zero means a second.
 	GoneWithin time.Duration
 	// Setting is a statement that shows the value of a setting of a query, SettingName, and SettingValue is not its default.

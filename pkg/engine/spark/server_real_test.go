@@ -109,7 +109,12 @@ func suite(t *testing.T, server *real.Server) {
 	sql, columns, values := typesFixture()
 	enginetest.Exercise(t, enginetest.Fixture{
 		Record: "spark", Engine: "Spark Connect", Proof: "real server, version 4.1.0",
-		Kind: spark.Kind, OwnNetwork: func(t *testing.T) { network(t, server) },
+		Exceptions: map[string]string{
+			"MemoryLimit":     "Spark has no limit for one statement, and its protocol does not tell what one takes",
+			"ReadsDoNotWrite": "Spark has no session that can't write",
+		},
+		Running: server.RunningJobs,
+		Kind:    spark.Kind, OwnNetwork: func(t *testing.T) { network(t, server) },
 		Open: func(t *testing.T) engine.Engine { return open(t, spark.Config{Name: "c", Addr: server.Addr}) },
 		Dead: func(t *testing.T) engine.Engine {
 			return open(t, spark.Config{Name: "dead", Addr: closedPort(t), DialTimeout: time.Second})
