@@ -60,7 +60,9 @@ func (y *try) delivered(r stored) attempt.Event {
 	y.engine = r.stats
 	switch {
 	case r.local != nil:
+		y.unstored = true
 		f := failure.Of(failure.Internal, "storing the result: "+r.local.Error())
+		f.Hint = "The statement ran, and the executor could not store what it gave. The platform team has to make room in its folder of results, or to mend it."
 		if errors.Is(r.local, rows.ErrUnfit) { // as it would be from every engine
 			f = failure.Of(failure.Semantic, f.Message)
 			f.Hint = "A value of the result has no place in the format that was asked for. Ask for another resultFormat, or cast the column to text."

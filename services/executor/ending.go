@@ -106,6 +106,9 @@ func (y *try) conclude(ctx context.Context) (*event.Outcome, *ending) {
 // remedy fits the class's advice to what the Task has left. Rows are shown to nobody before the whole result is stored, so an
 // attempt that failed has delivered none.
 func (y *try) remedy(c failure.Class) (r event.Remedy, why string, next *event.Target) {
+	if y.unstored {
+		return event.RemedyFail, "whichever engine runs it, its result is stored here", nil
+	}
 	advice := failure.Advise(failure.Situation{Class: c, ReadOnly: y.t.current.ReadOnly, Reach: y.reach, Delivered: false})
 	options, larger := y.t.candidates(y.target, c), y.larger()
 	r, why = failure.Choose(advice, failure.Left{

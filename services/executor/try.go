@@ -46,14 +46,15 @@ type try struct {
 	missing     time.Time // since when the engine has had no trace of what it was seen at work on
 	settled     time.Time // after a broken connection: from then on a look-up that finds nothing is believed
 
-	running *submission
-	failure *event.Failure
-	reach   failure.Reach
-	fate    fate // of a write that was stopped
-	result  *event.Result
-	sink    *result.Sink
-	engine  event.Stats // what the engine said
-	times   times
+	running  *submission
+	failure  *event.Failure
+	reach    failure.Reach
+	fate     fate // of a write that was stopped
+	unstored bool // this process can't store its result, whichever engine it came from
+	result   *event.Result
+	sink     *result.Sink
+	engine   event.Stats // what the engine said
+	times    times
 
 	next step // what follows, once it has ended
 }

@@ -90,7 +90,7 @@ func TestServer(t *testing.T) {
 		Columns: []event.Column{
 			{Name: "a", Type: "UInt64"}, {Name: "b", Type: "Decimal(18, 4)"}, {Name: "c", Type: "Nullable(String)"}, {Name: "d", Type: "Array(Int64)"}, {Name: "e", Type: "Date"},
 		},
-		Values: []any{uint64(18446744073709551615), json.Number("-1.25"), nil, []any{int64(9007199254740993)}, time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)},
+		Values: []any{uint64(18446744073709551615), json.Number("-1.2500"), nil, []any{int64(9007199254740993)}, time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)},
 		Wrong:  "SELECT * FROM no_such_table", Syntax: "SELEKT 1",
 		Greedy: "SELECT groupArray(toString(number)) FROM (SELECT number FROM system.numbers LIMIT 20000000)", MemoryLimit: 50_000_000,
 		// This server can't limit the size of a block here, and it looks at its kill flag between blocks only.

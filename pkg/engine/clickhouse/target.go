@@ -1,7 +1,6 @@
 package clickhouse
 
 import (
-	"encoding/json"
 	"reflect"
 	"time"
 
@@ -48,7 +47,7 @@ func newTarget(kind reflect.Type, typeName string) target {
 	case reflect.TypeFor[float64]():
 		return bind(nullable, func(v float64) any { return v })
 	case reflect.TypeFor[decimal.Decimal]():
-		return bind(nullable, func(v decimal.Decimal) any { return json.Number(v.String()) })
+		return bind(nullable, func(v decimal.Decimal) any { return digits(v) })
 	case reflect.TypeFor[time.Time]():
 		return bind(nullable, func(v time.Time) any { return times.of(v) })
 	}

@@ -60,7 +60,7 @@ func (t times) convert(v reflect.Value) any {
 	case time.Time:
 		return t.of(x)
 	case decimal.Decimal:
-		return json.Number(x.String())
+		return digits(x)
 	case *big.Int:
 		return json.Number(x.String())
 	case big.Int:
@@ -111,4 +111,13 @@ func (t times) convert(v reflect.Value) any {
 	default:
 		return fmt.Sprint(v.Interface())
 	}
+}
+
+// digits is a decimal with all places of its type, as every other engine gives it: 1.50 of a Decimal(9, 2), which the driver would
+// write as 1.5.
+func digits(d decimal.Decimal) json.Number {
+	if places := -d.Exponent(); places > 0 {
+		return json.Number(d.StringFixed(places))
+	}
+	return json.Number(d.String())
 }
