@@ -12,6 +12,7 @@ import (
 	"github.com/pointsman/pointsman/pkg/engines"
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/failure"
+	"github.com/pointsman/pointsman/pkg/signal"
 	"github.com/pointsman/pointsman/services/executor"
 	"github.com/pointsman/pointsman/test/real/trino"
 )
@@ -33,7 +34,10 @@ func TestTrino(t *testing.T) {
 		c.Engines = nil
 		c.Attempts.LookUpTimeout = 10 * time.Second
 		for _, name := range []string{interactive, batch} {
-			c.Engines = append(c.Engines, executor.EngineConfig{Name: name, Kind: "trino", URL: server.URL(), User: "pm", Database: "memory.default", Slots: 4})
+			c.Engines = append(c.Engines, executor.EngineConfig{
+				Name: name, Kind: "trino", URL: server.URL(), User: "pm", Database: "memory.default", Slots: 4,
+				Queues: map[string]executor.QueueConfig{"etl": {Settings: map[string]string{"client_tags": "narrow"}}},
+			})
 		}
 		c.Engines[0].Limits.MaxMemory = 20_000_000
 	}
@@ -77,6 +81,31 @@ func TestTrino(t *testing.T) {
 		b.decide(cancelOf("cancelled"))
 		require.Equal(t, event.Cancelled, b.outcome("cancelled").Status)
 		require.Equal(t, engine.RunCancelled, state("cancelled/1"))
+	})
+	t.Run("the queue of a decision is a resource group", func(t *testing.T) {
+		narrow, err := engines.Open(engines.Config{Name: "narrow", Kind: "trino", URL: server.URL(), User: "pm", Group: "global.narrow"})
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = narrow.Close() })
+		holds := func(running, queued float64) {
+			t.Helper()
+			require.Eventually(t, func() bool {
+				o, err := narrow.Observe(t.Context())
+				return err == nil && o.Values[signal.Running].Or(-1) == running && o.Values[signal.Queued].Or(-1) == queued
+			}, patience, 50*time.Millisecond)
+		}
+		inETL := func(d *event.RouteDecision) { d.Queue = "etl" }
+		b.decide(b.route("etl1", trinoSlow, inETL))
+		b.change("etl1/1", "running")
+		holds(1, 0)
+		b.decide(b.route("etl2", trinoSlow, inETL), b.route("beside", trinoSlow))
+		b.change("beside/1", "running") // it is in another group
+		b.change("etl2/1", "queued")
+		holds(1, 1)
+		b.decide(cancelOf("etl2"), cancelOf("etl1"), cancelOf("beside"))
+		for _, id := range []string{"etl1", "etl2", "beside"} {
+			require.Equal(t, event.Cancelled, b.outcome(id).Status)
+		}
+		holds(0, 0)
 	})
 	t.Run("the deadline stops it at the engine", func(t *testing.T) {
 		b.decide(b.route("late", trinoSlow, func(d *event.RouteDecision) { d.Deadline = time.Now().Add(1500 * time.Millisecond) }))
