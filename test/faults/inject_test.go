@@ -39,15 +39,14 @@ func (l *lane) inject(j job, kill together) record {
 	r := record{job: j, id: fmt.Sprintf("f%06d", j.number)}
 	id := r.id + "/1"
 	sql, resource := l.statement(&r)
-	if r.write && l.engine.ready != nil {
-		l.engine.ready(r.number)
-	}
 	left := patient
 	switch {
 	case j.fault == deadline && j.moment == queued:
 		left = shortly / 2 // while another one has the slot
 	case j.fault == deadline:
 		left = shortly
+	case j.fault == engineKill:
+		left += l.engine.restarts
 	case j.silent() && !j.moment.over() && !(j.moment.before() && l.engine.sessions):
 		left = hasty
 	}

@@ -29,15 +29,33 @@ const operatorKill = "killed_by_operator"
 
 // expect says what must become of a Task.
 func (r record) expect(t *target) expected {
-	resumes := t.whole || t.resumes
+	if e, holds := r.resumed(); holds && t.resumes {
+		return e
+	}
 	e := r.ideal(t.sessions)
-	if resumes && r.write && slices.Contains(e.ends, unknown) {
+	if (t.whole || t.resumes) && r.write && slices.Contains(e.ends, unknown) {
 		e.ends = append(e.ends, succeeded) // an engine that vouches for what it ran, or that has not begun what nobody fetched
 	}
-	if resumes {
+	if t.whole {
 		e.first = nil
 	}
 	return e
+}
+
+// resumed is what becomes of a Task whose run can be attached to again, if its connection broke while it ran.
+func (r record) resumed() (e expected, holds bool) {
+	switch {
+	case r.moment.before(), r.moment.over():
+		return expected{}, false
+	case r.fault.network() && !r.silent() && r.moment == sent: // what has not arrived is known not to have run, and goes elsewhere
+		return expected{ends: []string{succeeded}, first: []string{"", "cluster_down"}}, true
+	case r.fault.network() && !r.silent():
+		return expected{ends: []string{succeeded}, clean: true}, true
+	case r.write && r.moment == running && (r.fault == executorKill || r.fault == paused): // the next owner learns how it has ended
+		return ends(succeeded), true
+	default:
+		return expected{}, false
+	}
 }
 
 func (r record) ideal(sessions bool) expected {

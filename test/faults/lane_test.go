@@ -109,7 +109,8 @@ func (l *lane) follow(ctx context.Context, cl *kgo.Client) {
 			l.changes[a.AttemptID] = append(l.changes[a.AttemptID], a)
 			if a.Remedy == event.RemedyReroute && !l.routed[a.AttemptID] {
 				l.routed[a.AttemptID] = true
-				time.AfterFunc(time.Duration(min(a.Number-1, 8))*50*time.Millisecond, func() { l.reroute(a) })
+				wait := 50*time.Millisecond + l.engine.restarts/100 // long enough that no Task runs out of attempts while its engine starts
+				time.AfterFunc(time.Duration(min(a.Number-1, 8))*wait, func() { l.reroute(a) })
 			}
 		})
 	}

@@ -98,7 +98,7 @@ func matrix(t *testing.T, e *target, n, lanes int, withKill bool) {
 		}
 		wg.Wait()
 	}
-	rows, err := e.writes()
+	rows, err := e.written()
 	require.NoError(t, err)
 	report(t, e, records, rows, n, lanes, time.Since(began))
 }

@@ -2,7 +2,6 @@ package faults_test
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -30,16 +29,15 @@ type target struct {
 	requests   func() requests
 
 	quick, quickAnswer string
-	slow, slowAnswer   string           // most of a second
-	write, slowWrite   string           // one row of one number in "written"
-	written            string           // numbers and how many rows each has; empty asks "written"
-	ready              func(number int) // before a write, where each has a table of its own
+	slow, slowAnswer   string // most of a second
+	write, slowWrite   string // one row of one number in "written"
 	large              string
 	largeRows          int64
 	first, more        int // bytes of the answer after which there are rows, and bytes of some more
 	broken             []broken
 
-	kill func() // kill -9, and start it again
+	kill     func()        // kill -9, and start it again
+	restarts time.Duration // how much longer that takes than a moment
 }
 
 // broken is a statement that fails.
@@ -94,8 +92,8 @@ func (l *lane) wrongFile(r record) string {
 	return ""
 }
 
-// writes counts the rows of each number, asked of the engine itself.
-func (e *target) writes() (map[int]int, error) {
+// written counts the rows of each number, asked of the engine itself.
+func (e *target) written() (map[int]int, error) {
 	c := e.config
 	other, err := engines.Open(engines.Config{Name: "counter", Kind: c.Kind, URL: e.url(e.addr), User: c.User, Database: c.Database})
 	if err != nil {
@@ -104,7 +102,7 @@ func (e *target) writes() (map[int]int, error) {
 	defer other.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	rows, err := other.Submit(ctx, engine.Query{ID: "count/1", SQL: cmp.Or(e.written, "SELECT n, count(*) FROM written GROUP BY n")})
+	rows, err := other.Submit(ctx, engine.Query{ID: "count/1", SQL: "SELECT n, count(*) FROM written GROUP BY n"})
 	if err != nil {
 		return nil, err
 	}
