@@ -134,7 +134,7 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry, opts Options
 		return a.producer.Flush(ctx)
 	})
 	a.slots = slotlog.New(slotlog.Config{
-		Owner: a.owner, Kafka: cfg.Kafka, Deps: a.deps, Producer: a.producer, Log: tel.Log,
+		Owner: a.owner, Kafka: cfg.Kafka, Deps: a.deps, Log: tel.Log,
 		Took: func(d time.Duration) { a.metrics.asked.Observe(d.Seconds()) },
 	}, cfg.caps())
 	if err = a.openClusters(opts.Engines); err != nil {

@@ -192,8 +192,11 @@ func (p *partition) hand(rec *kgo.Record, d event.RouteDecision) *stream.Fault {
 	return nil
 }
 
-// finish lets the offsets of a Task be committed: its Outcome is acknowledged.
+// finish lets the offsets of a Task be committed: its Outcome is acknowledged. Whatever way it came to it, it holds no slot.
 func (p *partition) finish(t *task) {
+	for _, m := range t.tried {
+		p.app.slots.Free(query.AttemptID(t.id, m.number))
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.tasks, t.id)

@@ -20,11 +20,10 @@ import (
 
 // Config is what a Log needs.
 type Config struct {
-	Owner    string // unique per process start
-	Kafka    stream.Config
-	Deps     stream.Deps
-	Producer *stream.Producer
-	Log      *slog.Logger
+	Owner string // unique per process start
+	Kafka stream.Config
+	Deps  stream.Deps
+	Log   *slog.Logger
 	// StateEvery is how many records may come until a state record spares readers from what is before it; 0 means 1000.
 	StateEvery int64
 	// Took hears how long it took to get a slot that was free; nil hears nothing.
@@ -42,22 +41,24 @@ type Log struct {
 	cfg  Config
 	wake chan struct{} // there is something to write
 
-	mu     sync.Mutex
-	caps   event.Caps // of the configuration
-	news   bool       // they may be other ones than the log's, and are to be written, or on their way
-	capsAt int64      // seq of their record on its way, 0 if there is none
-	on     bool
-	onCh   chan struct{} // closed when on
-	fold   *slots.Fold   // nil until what others hold is known
-	at     time.Time     // append time of the newest record, and when it was read
-	readAt time.Time
-	state  int64 // offset of the newest state record, and its time
-	aged   time.Time
-	seq    int64
-	parts  map[int32]int64
-	own    map[string]*own
-	out    []event.SlotRecord
-	sent   time.Time // since when the broker has owed an answer; zero if it does not
+	mu      sync.Mutex
+	caps    event.Caps // of the configuration
+	news    bool       // they may be other ones than the log's, and are to be written, or on their way
+	capsAt  int64      // seq of their record on its way, 0 if there is none
+	on      bool
+	onCh    chan struct{} // closed when on
+	fold    *slots.Fold   // nil until what others hold is known, when readyCh is closed
+	readyCh chan struct{}
+	at      time.Time // append time of the newest record, and when it was read
+	readAt  time.Time
+	state   int64 // offset of the newest state record, and its time
+	aged    time.Time
+	seq     int64
+	parts   map[int32]int64
+	own     map[string]*own
+	out     []event.SlotRecord // to be written
+	inWork  []event.SlotRecord // being written, before those
+	sent    time.Time          // since when the broker has owed an answer; zero if it does not
 
 	unread, unwritten string // why the topic can't be read or written
 	turned            chan struct{}
@@ -85,7 +86,7 @@ func New(cfg Config, caps event.Caps) *Log {
 		cfg.Took = func(time.Duration) {}
 	}
 	l := &Log{
-		cfg: cfg, wake: make(chan struct{}, 1), onCh: make(chan struct{}), parts: map[int32]int64{}, own: map[string]*own{}, turned: make(chan struct{}),
+		cfg: cfg, wake: make(chan struct{}, 1), onCh: make(chan struct{}), readyCh: make(chan struct{}), parts: map[int32]int64{}, own: map[string]*own{}, turned: make(chan struct{}),
 		state: -1,
 	}
 	l.SetCaps(caps)

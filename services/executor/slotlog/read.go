@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -24,12 +26,15 @@ func (l *Log) Run(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		l.send(ctx)
-	}()
-	defer func() { <-done }()
+	var sender sync.WaitGroup
+	defer sender.Wait()
+	sender.Go(func() {
+		select {
+		case <-l.readyCh: // what is asked for before is asked for under our caps
+			l.send(ctx)
+		case <-ctx.Done():
+		}
+	})
 	for ctx.Err() == nil {
 		err := l.follow(ctx)
 		if ctx.Err() != nil {
@@ -70,8 +75,9 @@ func (l *Log) follow(ctx context.Context) error {
 	if fold.Next() >= end {
 		l.ready(fold, state)
 	}
-	ticks := time.NewTicker(time.Second)
+	ticks, checks := time.NewTicker(time.Second), time.NewTicker(checkEvery)
 	defer ticks.Stop()
+	defer checks.Stop()
 	for {
 		pollCtx, cancel := context.WithTimeout(ctx, time.Second)
 		fetches := cl.PollFetches(pollCtx)
@@ -105,9 +111,36 @@ func (l *Log) follow(ctx context.Context) error {
 		select {
 		case <-ticks.C:
 			l.look()
+		case <-checks.C:
+			if err := l.check(ctx, cl, topic, fold.Next()); err != nil {
+				return err
+			}
 		default:
 		}
 	}
+}
+
+// checkEvery is how often it is looked whether the topic is still the one that was read.
+const checkEvery = 3 * time.Second
+
+// check finds a topic that was made anew, of which a reader hears nothing, and a broker that does not answer.
+func (l *Log) check(ctx context.Context, cl *kgo.Client, topic string, read int64) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	_, end, err := bounds(ctx, kadm.NewClient(cl), topic)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		l.turn(&l.unread, "the broker has not answered for "+patience.String())
+	case err != nil:
+		return err
+	case end < read:
+		return fmt.Errorf("reading %s: it ends at %d and was read to %d: it was made anew, or has lost its end", topic, end, read)
+	default:
+		l.turn(&l.unread, "")
+	}
+	return nil
 }
 
 // bounds are those of the one partition. The order of records is all that the slots rest on, so more than one won't do.
@@ -175,33 +208,47 @@ func apply(fold *slots.Fold, rec *kgo.Record) []slots.Grant {
 // ready takes a fold over that has read all there was.
 func (l *Log) ready(fold *slots.Fold, state int64) {
 	l.mu.Lock()
-	l.fold, l.state, l.at, l.aged, l.readAt, l.capsAt = fold, state, fold.At(), fold.At(), time.Now(), 0
+	first, lost := l.fold == nil, l.fold != nil && fold.Next() < l.fold.Next()
+	l.fold, l.state, l.at, l.aged, l.readAt = fold, state, fold.At(), fold.At(), time.Now()
 	l.turn(&l.unread, "")
-	var answers []func()
-	inWork := map[string]bool{}
-	for _, r := range l.out {
-		inWork[r.AttemptID] = true
-		if r.Kind == event.SlotCaps {
-			l.capsAt = r.Seq // the newest comes last
-		}
+	if !slices.ContainsFunc(slices.Concat(l.inWork, l.out), func(r event.SlotRecord) bool { return r.Kind == event.SlotCaps && r.Seq == l.capsAt }) {
+		l.capsAt = 0 // it is read, or lost
 	}
+	l.news = l.news || lost
+	pending := l.out
+	l.out = nil
+	l.settleCaps()
+	l.out = append(l.out, pending...) // nothing is asked for before our caps
+	var answers []func()
 	for id, o := range l.own {
 		if answer := l.settle(id, o); answer != nil {
 			answers = append(answers, answer)
 		}
-		if _, known := fold.Entry(id); o.seq > 0 && !known && !inWork[id] {
-			// The log has lost it. If it is expired, or its partition somebody else's, asking again is void too.
-			kind := event.SlotAsk
-			if o.runs {
-				kind = event.SlotRun
-			}
-			l.put(event.SlotRecord{Kind: kind, Seq: o.seq, Partition: o.part.ID, Epoch: o.part.Epoch, SlotWant: o.want})
-		}
 	}
-	l.settleCaps()
+	if lost {
+		l.askAgain()
+	}
+	if first {
+		close(l.readyCh)
+	}
 	l.mu.Unlock()
 	for _, answer := range answers {
 		answer()
+	}
+}
+
+// askAgain writes what the log has lost: first what runs.
+func (l *Log) askAgain() {
+	for _, held := range []bool{true, false} {
+		for _, o := range l.own {
+			switch {
+			case o.seq == 0 || held != (o.held || o.runs):
+			case held:
+				l.write(o, event.SlotRun)
+			default:
+				l.write(o, event.SlotAsk)
+			}
+		}
 	}
 }
 
@@ -235,30 +282,32 @@ func (l *Log) take(ctx context.Context, recs []*kgo.Record) {
 			ours = true
 		}
 		l.at, l.readAt = rec.Timestamp, time.Now()
+		if l.aged.IsZero() {
+			l.aged = l.at
+		}
 	}
-	state, seq := l.dueState(ours)
+	if ours {
+		l.keepShort()
+	}
 	l.mu.Unlock()
 	for _, answer := range answers {
 		answer()
-	}
-	if state != nil {
-		l.writeState(ctx, *state, seq)
 	}
 }
 
 // stateAge is how old a state may get, so that one is there before retention takes what it is made of.
 const stateAge = time.Hour
 
-// dueState is the state to write, nil if none is due. Whoever writes records writes states too.
-func (l *Log) dueState(ours bool) (*event.SlotsSnapshot, int64) {
+// keepShort writes a state if one is due. Whoever writes records writes states too.
+func (l *Log) keepShort() {
 	since, old := l.fold.Next()-1-l.state, l.at.Sub(l.aged) > stateAge
-	if !ours || (since < max(l.cfg.StateEvery, 2*int64(l.fold.Len())) && !old) {
-		return nil, 0
+	if since < max(l.cfg.StateEvery, 2*int64(l.fold.Len())) && !old {
+		return
 	}
 	l.seq++
 	l.state, l.aged = l.fold.Next(), l.at // one at a time
 	s := l.fold.Snapshot()
-	return &s, l.seq
+	l.put(event.SlotRecord{Kind: event.SlotState, Seq: l.seq, State: &s})
 }
 
 // settle notes what became of an attempt's record, and gives who is to be told.
@@ -316,7 +365,7 @@ func (l *Log) look() {
 	if !l.sent.IsZero() && time.Since(l.sent) > patience && l.unwritten == "" {
 		l.turn(&l.unwritten, "the broker has not answered for "+patience.String())
 	}
-	if l.fold != nil && len(l.out) == 0 && l.fold.Overdue(l.at.Add(time.Since(l.readAt))) {
+	if l.fold != nil && len(l.out)+len(l.inWork) == 0 && l.fold.Overdue(l.at.Add(time.Since(l.readAt))) {
 		l.seq++
 		l.put(event.SlotRecord{Kind: event.SlotTick, Seq: l.seq})
 	}

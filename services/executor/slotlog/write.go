@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pointsman/pointsman/pkg/event"
@@ -28,78 +30,86 @@ const (
 const source = "pointsman/executor"
 
 // send writes what is to be written, in order: a free must not overtake its ask. It is tried until it is acknowledged; a record that
-// comes twice counts once.
+// comes twice counts once. At the end of the context it gives back what it can in short time.
 func (l *Log) send(ctx context.Context) {
-	for {
+	bound, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(goodbye, cancel) })()
+	var producer *stream.Producer
+	defer func() {
+		if producer != nil {
+			producer.Close()
+		}
+	}()
+	for bound.Err() == nil {
 		batch := l.next()
 		if len(batch) == 0 {
 			select {
 			case <-l.wake:
 				continue
 			case <-ctx.Done():
-				l.drain(context.WithoutCancel(ctx), 0)
 				return
 			}
 		}
-		err := l.cfg.Producer.Write(ctx, batch...)
-		if ctx.Err() != nil {
-			l.drain(context.WithoutCancel(ctx), len(batch))
-			return
+		var err error
+		if producer == nil {
+			producer, err = stream.NewProducer(l.cfg.Kafka, l.cfg.Deps, "executor-slots")
 		}
-		l.mu.Lock()
 		if err == nil {
-			l.out, l.sent = l.out[len(batch):], time.Time{}
-			l.turn(&l.unwritten, "")
-		} else {
-			l.turn(&l.unwritten, err.Error())
+			err = producer.Write(bound, batch...)
 		}
-		l.mu.Unlock()
+		if errors.Is(err, kerr.UnknownTopicID) { // the topic was made anew, which a client never believes
+			producer.Close()
+			producer = nil
+		}
+		l.written(ctx, err)
 		if err == nil {
 			continue
 		}
 		l.cfg.Log.WarnContext(ctx, "writing to the slots; it is tried again", telemetry.KeyTopic, event.TopicSlots, telemetry.Err(err))
 		select {
 		case <-time.After(again):
-		case <-ctx.Done():
+		case <-bound.Done():
 		}
 	}
 }
 
-// drain writes the rest at the process's end. The records in work are with the client, which is flushed after this.
-func (l *Log) drain(ctx context.Context, inWork int) {
-	l.mu.Lock()
-	l.out = l.out[inWork:]
-	l.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, goodbye)
-	defer cancel()
-	for batch := l.next(); len(batch) > 0 && ctx.Err() == nil; batch = l.next() {
-		if err := l.cfg.Producer.Write(ctx, batch...); err != nil {
-			l.cfg.Log.WarnContext(ctx, "giving slots back at the end", telemetry.Err(err))
-			return
-		}
-		l.mu.Lock()
-		l.out = l.out[len(batch):]
-		l.mu.Unlock()
-	}
-}
-
-// next encodes what is to be written next.
+// next encodes what is to be written next, which is what was not written before.
 func (l *Log) next() []*kgo.Record {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := min(len(l.out), batchMost)
-	recs := make([]*kgo.Record, 0, n)
-	for _, r := range l.out[:n] {
+	if len(l.inWork) == 0 {
+		n := min(len(l.out), batchMost)
+		l.inWork, l.out = l.out[:n:n], l.out[n:]
+	}
+	recs := make([]*kgo.Record, 0, len(l.inWork))
+	for _, r := range l.inWork {
 		rec, err := l.encode(r)
 		if err != nil { // it is of our own making
 			panic(fmt.Sprintf("encoding a record of the slots: %v", err))
 		}
 		recs = append(recs, rec)
 	}
-	if n > 0 && l.sent.IsZero() {
+	if len(recs) > 0 && l.sent.IsZero() {
 		l.sent = time.Now()
 	}
 	return recs
+}
+
+// written notes what became of what was in work.
+func (l *Log) written(ctx context.Context, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case err == nil:
+		l.inWork, l.sent = nil, time.Time{}
+		l.turn(&l.unwritten, "")
+	case errors.Is(err, stream.ErrTooLarge): // a state is the only large one; who starts without it reads further back
+		l.cfg.Log.WarnContext(ctx, "the state of the slots is too large for a record", telemetry.Err(err))
+		l.inWork = slices.DeleteFunc(l.inWork, func(r event.SlotRecord) bool { return r.Kind == event.SlotState })
+	default:
+		l.turn(&l.unwritten, err.Error())
+	}
 }
 
 func (l *Log) encode(r event.SlotRecord) (*kgo.Record, error) {
@@ -117,19 +127,5 @@ func (l *Log) encode(r event.SlotRecord) (*kgo.Record, error) {
 	return l.cfg.Kafka.Encode(stream.Message{
 		Topic: event.TopicSlots, Key: key, Type: event.SlotRecorded, Source: source, ID: fmt.Sprintf("%s/%d/%s", r.Owner, r.Seq, r.Kind), Subject: r.AttemptID,
 		Data: data, Fresh: true,
-	})
-}
-
-// writeState spares readers from what is before. Nobody waits for it, and it may come late.
-func (l *Log) writeState(ctx context.Context, s event.SlotsSnapshot, seq int64) {
-	rec, err := l.encode(event.SlotRecord{Kind: event.SlotState, Owner: l.cfg.Owner, Seq: seq, State: &s})
-	if err != nil {
-		l.cfg.Log.ErrorContext(ctx, "encoding the state of the slots", telemetry.Err(err))
-		return
-	}
-	l.cfg.Producer.Produce(ctx, rec, func(_ *kgo.Record, err error) {
-		if errors.Is(err, stream.ErrTooLarge) { // those who start read further back
-			l.cfg.Log.WarnContext(ctx, "the state of the slots is too large for a record", "entries", len(s.Entries))
-		}
 	})
 }
