@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pointsman/pointsman/pkg/engine"
+	"github.com/pointsman/pointsman/pkg/engine/enginetest"
 	"github.com/pointsman/pointsman/pkg/engine/mysql"
 	"github.com/pointsman/pointsman/pkg/failure"
 	real "github.com/pointsman/pointsman/test/real/mariadb"
@@ -270,15 +271,43 @@ func TestMariaDBRefusals(t *testing.T) {
 // TestMariaDBWhoStoppedIt tells apart what has one code, and a server that goes away under a running statement.
 func TestMariaDBWhoStoppedIt(t *testing.T) {
 	server := real.Start(t)
-	slow := func(t *testing.T, e engine.Engine, id string) (<-chan error, uint64) {
+	watched := func(t *testing.T) { // what has run for a second is watched
+		t.Helper()
+		time.Sleep(1500 * time.Millisecond)
+	}
+	watched(t) // and the server counts whole seconds since its start
+	lost := func(t *testing.T, err error) {
+		t.Helper()
+		code, class, phase := classOf(t, err)
+		require.Empty(t, code)
+		require.Equal(t, failure.SubmitUnknown, class)
+		require.Equal(t, engine.SentUnknown, phase)
+	}
+	db := server.Open()
+	run := func(t *testing.T, e engine.Engine, q engine.Query) (<-chan error, uint64) {
+		id := q.ID
 		ended := make(chan error, 1)
-		go func() { ended <- end(context.Background(), e, engine.Query{ID: id, SQL: "SELECT SLEEP(30)"}) }()
+		go func() { ended <- end(context.Background(), e, q) }()
 		var thread uint64
 		require.Eventually(t, func() bool {
-			return server.Open().QueryRow("SELECT id FROM information_schema.processlist WHERE info LIKE '/* pointsman:"+id+" */%'").Scan(&thread) == nil
+			return db.QueryRow("SELECT id FROM information_schema.processlist WHERE info LIKE '/* pointsman:"+id+" */%'").Scan(&thread) == nil
 		}, 5*time.Second, 20*time.Millisecond)
 		return ended, thread
 	}
+	slow := func(t *testing.T, e engine.Engine, id string) (<-chan error, uint64) {
+		return run(t, e, engine.Query{ID: id, SQL: "SELECT SLEEP(30)", ReadOnly: true})
+	}
+	t.Run("something between closed the connection", func(t *testing.T) { // the server works on, and kills others
+		g := enginetest.NewGate(t, server.Addr)
+		e := open(t, mysql.Config{Name: "m", Addr: g.Addr})
+		ended, thread := run(t, e, engine.Query{ID: "between", SQL: "SELECT BENCHMARK(100000000000, SHA2('x', 512))", ReadOnly: true})
+		watched(t)
+		_, another := run(t, open(t, mysql.Config{Name: "m", Addr: server.Addr}), engine.Query{ID: "other", SQL: "SELECT SLEEP(30)"})
+		server.Exec(fmt.Sprintf("KILL CONNECTION %d", another))
+		g.CutAll()
+		lost(t, <-ended)
+		server.Exec(fmt.Sprintf("KILL CONNECTION %d", thread))
+	})
 	t.Run("an operator killed it", func(t *testing.T) {
 		e := open(t, mysql.Config{Name: "m", Addr: server.Addr})
 		ended, thread := slow(t, e, "killed")
@@ -290,11 +319,22 @@ func TestMariaDBWhoStoppedIt(t *testing.T) {
 	t.Run("an operator killed its connection", func(t *testing.T) { // which the server does not say: it hangs up
 		e := open(t, mysql.Config{Name: "m", Addr: server.Addr})
 		ended, thread := slow(t, e, "cut")
+		watched(t)
 		server.Exec(fmt.Sprintf("KILL CONNECTION %d", thread))
-		code, class, phase := classOf(t, <-ended)
-		require.Empty(t, code)
-		require.Equal(t, failure.SubmitUnknown, class)
-		require.Equal(t, engine.SentUnknown, phase)
+		failed := <-ended
+		code, class, phase := classOf(t, failed)
+		require.Equal(t, "1927", code)
+		require.Equal(t, failure.KilledByOperator, class)
+		require.Equal(t, engine.Answered, phase)
+		require.ErrorContains(t, failed, "KILL CONNECTION")
+	})
+	t.Run("an operator killed the connection of a write", func(t *testing.T) { // which may have been done by then
+		e := open(t, mysql.Config{Name: "m", Addr: server.Addr})
+		server.Exec("CREATE TABLE work.slept (n integer)")
+		ended, thread := run(t, e, engine.Query{ID: "cutwrite", SQL: "INSERT INTO slept SELECT SLEEP(30)"})
+		watched(t)
+		server.Exec(fmt.Sprintf("KILL CONNECTION %d", thread))
+		lost(t, <-ended)
 	})
 	t.Run("the server shuts down", func(t *testing.T) {
 		e := open(t, mysql.Config{Name: "m", Addr: server.Addr})

@@ -156,6 +156,7 @@ func (e *Engine) killConnection(ctx context.Context, id uint64, whole bool) erro
 	if whole {
 		what = "CONNECTION"
 	}
+	e.kills.Add(1)
 	_, err := e.control.ExecContext(ctx, aside+"KILL "+what+" "+strconv.FormatUint(id, 10))
 	if said, ok := errors.AsType[*driver.MySQLError](err); ok && (said.Number == noThread || said.Number == noQuery) {
 		return nil

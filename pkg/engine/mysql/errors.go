@@ -14,10 +14,11 @@ import (
 	"github.com/pointsman/pointsman/pkg/engine/wire/secure"
 )
 
-// Codes that do not say who stopped it.
+// Codes that do not say all, such as who stopped it.
 const (
 	codeInterrupted = 1317
 	codeKilled      = 1927 // MariaDB
+	codeDenied      = 1045
 )
 
 // wrap gives an error its native code and says how far the submission had come. sub is nil for control statements.
@@ -31,6 +32,9 @@ func (e *Engine) wrap(err error, sub *wire.Submission) *engine.Error {
 		message := said.Message
 		if sub.Sent() && (said.Number == codeInterrupted || said.Number == codeKilled) && e.goingDown() {
 			message += " (the server is shutting down)"
+		}
+		if said.Number == codeDenied && e.cfg.TLS == nil {
+			message += " (a server that takes nobody without TLS says this too)" // MariaDB, with require_secure_transport
 		}
 		out.Err = errors.New(message)
 	} else if broken(err) {

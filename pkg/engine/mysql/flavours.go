@@ -40,6 +40,8 @@ type traits struct {
 	locks bool
 	// group is the statement that puts a session into a workload group, given the group's name; nil if there are no such groups.
 	group func(name string) string
+	// hangsUp says that KILL CONNECTION closes the connection without a word, and that this was seen on a real server.
+	hangsUp bool
 	// catalogs says that a schema may be catalog.database.
 	catalogs bool
 	// explain is what goes in front of a statement that is to be planned only.
@@ -62,7 +64,7 @@ var flavours = map[Flavour]*traits{
 	},
 	MariaDB: {
 		flavour: MariaDB, explain: "EXPLAIN FORMAT=JSON", list: listMariaDB, limit: "max_statement_time", limitText: seconds, memory: "max_session_mem_used",
-		readOnly: "tx_read_only", locks: true, connections: "max_connections",
+		readOnly: "tx_read_only", locks: true, connections: "max_connections", hangsUp: true,
 	},
 	// TiDB's variables for read-only transactions do nothing. Its list is that of the one server.
 	TiDB: {

@@ -68,6 +68,7 @@ type Engine struct {
 	life    context.Context        // ends with Close
 	end     context.CancelCauseFunc
 	open    atomic.Int64 // sessions
+	kills   atomic.Int64 // that this client has sent, or is sending
 }
 
 var _ engine.Engine = (*Engine)(nil)

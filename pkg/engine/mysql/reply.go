@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"errors"
+	"io"
 	"net"
 	"sync/atomic"
 )
@@ -16,6 +17,7 @@ type replyConn struct {
 	armed   atomic.Bool
 	head    []byte
 	refused atomic.Bool
+	hungUp  atomic.Bool // the server has closed the connection, as opposed to a network that broke
 }
 
 // The head of a packet: three bytes of length, one of sequence, and the first of what it holds.
@@ -34,6 +36,9 @@ func (c *replyConn) expect() {
 // Read reads, and refuses an answer whose head says too much.
 func (c *replyConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
+	if errors.Is(err, io.EOF) {
+		c.hungUp.Store(true)
+	}
 	if !c.armed.Load() {
 		return n, err
 	}

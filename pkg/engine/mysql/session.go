@@ -28,6 +28,7 @@ type session struct {
 	wire   *wire.Conn
 	reply  *replyConn
 	id     uint64 // the server's number of the connection
+	made   time.Time
 	// local says that the session's time zone is one of the resource profile's, so that a TIMESTAMP is no instant that could be told.
 	local bool
 	once  sync.Once
@@ -37,7 +38,7 @@ var _ wire.Session = (*session)(nil)
 
 // dial makes a session on which nothing has run.
 func (e *Engine) dial(ctx context.Context) (*session, error) {
-	s := &session{engine: e}
+	s := &session{engine: e, made: time.Now()}
 	cfg := e.conn.Clone()
 	dialer := &net.Dialer{Timeout: e.cfg.DialTimeout}
 	cfg.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {

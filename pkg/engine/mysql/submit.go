@@ -29,14 +29,33 @@ func (e *Engine) Submit(ctx context.Context, q engine.Query) (engine.Rows, error
 		return nil, wrap(err)
 	}
 	s.wire.Serve(sub)
-	statement := &wire.Statement{Session: s, Sub: sub, Life: e.life, Wrap: wrap, Send: func() (wire.Cursor, error) {
-		inner, err := s.query(e.life, mark(q.ID)+q.SQL)
-		if err != nil {
-			return nil, err
-		}
-		return newCursor(s, inner), nil
-	}}
-	return statement.Submit(ctx)
+	begun := false
+	var watched *killing
+	if q.ReadOnly && e.traits().hangsUp { // what a write has done by then is known to nobody
+		watched = e.watch(s)
+		defer watched.stop()
+	}
+	statement := &wire.Statement{
+		Session: s, Sub: sub, Life: e.life,
+		Send: func() (wire.Cursor, error) {
+			inner, err := s.query(e.life, mark(q.ID)+q.SQL)
+			if err != nil {
+				return nil, err
+			}
+			return newCursor(s, inner), nil
+		},
+		Wrap: func(err error) *engine.Error {
+			failed := wrap(err)
+			// Behind the first row the server also hangs up on a reader that is too slow for it.
+			if watched != nil && !begun && ctx.Err() == nil {
+				failed = watched.judge(failed)
+			}
+			return failed
+		},
+	}
+	rows, err := statement.Submit(ctx)
+	begun = true
+	return rows, err
 }
 
 // streams is a statement that asks the client for a file. Nobody would send it.
