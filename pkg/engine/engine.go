@@ -49,6 +49,14 @@ type Rows interface {
 	Stats() event.Stats
 }
 
+// Lender is a Rows that need not make each value anew: it can lend what lies where its driver puts it, which saves large results an
+// allocation for each value.
+type Lender interface {
+	// Lent are the current row's values as Values gives them, or pointers to them: *string, *int64, *uint64, *float64 or *time.Time,
+	// none of which is nil. They and their slice are good until the next call of Next.
+	Lent() ([]any, error)
+}
+
 // RunState is what an engine says of an attempt id.
 type RunState string
 

@@ -202,30 +202,39 @@ func unfit(v any) error { return fmt.Errorf("a value of Go type %T %w", v, ErrUn
 
 // asText is the value as it stands in a line of JSON, a text without its quotes.
 func (a *arrowWriter) asText(k kind, v any) (text string, err error) {
+	if text, ok := asWritten(v); ok {
+		return text, nil
+	}
 	switch x := v.(type) {
-	case string:
-		return x, nil
-	case json.Number:
-		return x.String(), nil
 	case int64:
-		return strconv.FormatInt(x, 10), nil
+		a.text = strconv.AppendInt(a.text[:0], x, 10)
+	case *int64:
+		a.text = strconv.AppendInt(a.text[:0], *x, 10)
 	case uint64:
-		return strconv.FormatUint(x, 10), nil
+		a.text = strconv.AppendUint(a.text[:0], x, 10)
+	case *uint64:
+		a.text = strconv.AppendUint(a.text[:0], *x, 10)
 	case float64:
 		a.text = appendFloat(a.text[:0], x)
+	case *float64:
+		a.text = appendFloat(a.text[:0], *x)
 	case time.Time:
 		a.text = appendTime(a.text[:0], k, x)
+	case *time.Time:
+		a.text = appendTime(a.text[:0], k, *x)
 	default:
 		a.text, err = appendValue(a.text[:0], k, v)
 	}
 	return string(a.text), err
 }
 
-// digits is the text of a number that is one or stands in a text.
-func digits(v any) (string, bool) {
+// asWritten is a value that has its own text, which may be that of a number.
+func asWritten(v any) (string, bool) {
 	switch x := v.(type) {
 	case string:
 		return x, true
+	case *string:
+		return *x, true
 	case exact:
 		return string(x), true
 	case json.Number:
@@ -236,16 +245,20 @@ func digits(v any) (string, bool) {
 }
 
 func signed(v any, bits int, add func(int64)) error {
-	n, ok := v.(int64)
-	if u, is := v.(uint64); is && u <= math.MaxInt64 {
-		n, ok = int64(u), true
-	}
-	if text, is := digits(v); is {
+	n, ok := int64(0), true
+	switch x := v.(type) {
+	case int64:
+		n = x
+	case *int64:
+		n = *x
+	case uint64:
+		n, ok = int64(x), x <= math.MaxInt64
+	case *uint64:
+		n, ok = int64(*x), *x <= math.MaxInt64
+	default:
+		text, is := asWritten(v)
 		parsed, err := strconv.ParseInt(text, 10, bits)
-		if err != nil {
-			return unfit(v)
-		}
-		n, ok = parsed, true
+		n, ok = parsed, is && err == nil
 	}
 	if !ok || n > 1<<(bits-1)-1 || n < -1<<(bits-1) {
 		return unfit(v)
@@ -255,16 +268,20 @@ func signed(v any, bits int, add func(int64)) error {
 }
 
 func unsigned(v any, bits int, add func(uint64)) error {
-	n, ok := v.(uint64)
-	if i, is := v.(int64); is && i >= 0 {
-		n, ok = uint64(i), true
-	}
-	if text, is := digits(v); is {
+	n, ok := uint64(0), true
+	switch x := v.(type) {
+	case uint64:
+		n = x
+	case *uint64:
+		n = *x
+	case int64:
+		n, ok = uint64(x), x >= 0
+	case *int64:
+		n, ok = uint64(*x), *x >= 0
+	default:
+		text, is := asWritten(v)
 		parsed, err := strconv.ParseUint(text, 10, bits)
-		if err != nil {
-			return unfit(v)
-		}
-		n, ok = parsed, true
+		n, ok = parsed, is && err == nil
 	}
 	if !ok || (bits < 64 && n >= 1<<bits) {
 		return unfit(v)
@@ -274,13 +291,16 @@ func unsigned(v any, bits int, add func(uint64)) error {
 }
 
 func float(v any, bits int, add func(float64)) error {
-	x, ok := v.(float64)
-	if text, is := digits(v); is {
+	x, ok := 0.0, true
+	switch f := v.(type) {
+	case float64:
+		x = f
+	case *float64:
+		x = *f
+	default:
+		text, is := asWritten(v)
 		parsed, err := strconv.ParseFloat(text, bits) // it knows NaN and Infinity too
-		if err != nil {
-			return unfit(v)
-		}
-		x, ok = parsed, true
+		x, ok = parsed, is && err == nil
 	}
 	if !ok {
 		return unfit(v)
@@ -293,20 +313,20 @@ func instant(v any, layout string) (time.Time, error) {
 	switch x := v.(type) {
 	case time.Time:
 		return x, nil
-	case string:
-		t, err := time.Parse(layout, x)
-		if err != nil {
-			return t, unfit(v)
-		}
-		return t, nil
-	default:
-		return time.Time{}, unfit(v)
+	case *time.Time:
+		return *x, nil
 	}
+	text, ok := asWritten(v)
+	t, err := time.Parse(layout, text)
+	if !ok || err != nil {
+		return t, unfit(v)
+	}
+	return t, nil
 }
 
 // unscaled is a decimal's digits at a scale. A digit that the scale has no place for is an error and not rounded away.
 func unscaled(v any, precision, scale int32) (*big.Int, error) {
-	text, ok := digits(v)
+	text, ok := asWritten(v)
 	if !ok {
 		return nil, unfit(v)
 	}

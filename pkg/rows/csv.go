@@ -54,18 +54,28 @@ func (c *csvWriter) value(k kind, v any) (err error) {
 		c.held = strconv.AppendBool(c.held, x)
 	case int64:
 		c.held = strconv.AppendInt(c.held, x, 10)
+	case *int64:
+		c.held = strconv.AppendInt(c.held, *x, 10)
 	case uint64:
 		c.held = strconv.AppendUint(c.held, x, 10)
+	case *uint64:
+		c.held = strconv.AppendUint(c.held, *x, 10)
 	case float64:
 		c.held = appendFloat(c.held, x)
+	case *float64:
+		c.held = appendFloat(c.held, *x)
 	case time.Time:
 		c.held = appendTime(c.held, k, x)
+	case *time.Time:
+		c.held = appendTime(c.held, k, *x)
 	case exact:
 		c.held = append(c.held, x...)
 	case json.Number:
 		c.text(x.String())
 	case string:
 		c.text(x)
+	case *string:
+		c.text(*x)
 	default: // as JSON writes it
 		if c.nested, err = appendValue(c.nested[:0], k, v); err == nil {
 			c.text(string(c.nested))

@@ -97,28 +97,29 @@ func appendValue(dst []byte, c kind, v any) ([]byte, error) {
 	case bool:
 		return strconv.AppendBool(dst, x), nil
 	case int64:
-		if c.narrow {
-			return strconv.AppendInt(dst, x, 10), nil
-		}
-		return append(strconv.AppendInt(append(dst, '"'), x, 10), '"'), nil
+		return appendInt(dst, c, x), nil
+	case *int64:
+		return appendInt(dst, c, *x), nil
 	case uint64:
-		if c.narrow {
-			return strconv.AppendUint(dst, x, 10), nil
-		}
-		return append(strconv.AppendUint(append(dst, '"'), x, 10), '"'), nil
+		return appendUint(dst, c, x), nil
+	case *uint64:
+		return appendUint(dst, c, *x), nil
 	case exact: // read from JSON, where it was a number
 		return append(dst, x...), nil
 	case json.Number:
 		return appendQuoted(dst, x.String()), nil
 	case float64:
-		if odd(x) {
-			return append(appendFloat(append(dst, '"'), x), '"'), nil
-		}
-		return appendFloat(dst, x), nil
+		return appendNumber(dst, x), nil
+	case *float64:
+		return appendNumber(dst, *x), nil
 	case string:
 		return appendQuoted(dst, x), nil
+	case *string:
+		return appendQuoted(dst, *x), nil
 	case time.Time:
 		return append(appendTime(append(dst, '"'), c, x), '"'), nil
+	case *time.Time:
+		return append(appendTime(append(dst, '"'), c, *x), '"'), nil
 	case []any:
 		dst = append(dst, '[')
 		for i, el := range x {
@@ -138,6 +139,28 @@ func appendValue(dst []byte, c kind, v any) ([]byte, error) {
 	}
 }
 
+func appendInt(dst []byte, c kind, x int64) []byte {
+	if c.narrow {
+		return strconv.AppendInt(dst, x, 10)
+	}
+	return append(strconv.AppendInt(append(dst, '"'), x, 10), '"')
+}
+
+func appendUint(dst []byte, c kind, x uint64) []byte {
+	if c.narrow {
+		return strconv.AppendUint(dst, x, 10)
+	}
+	return append(strconv.AppendUint(append(dst, '"'), x, 10), '"')
+}
+
+// appendNumber writes a float; what JSON has no number for is a text.
+func appendNumber(dst []byte, x float64) []byte {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return append(appendFloat(append(dst, '"'), x), '"')
+	}
+	return appendFloat(dst, x)
+}
+
 func appendObject(dst []byte, c kind, m map[string]any) ([]byte, error) {
 	dst = append(dst, '{')
 	for i, name := range slices.Sorted(maps.Keys(m)) { // equal rows are equal bytes
@@ -154,7 +177,7 @@ func appendObject(dst []byte, c kind, m map[string]any) ([]byte, error) {
 }
 
 // appendFloat writes what encoding/json writes: the shortest digits that read back as the same number, with an exponent where it is
-// very large or very small.
+// very large or very small. What is no number is a word.
 func appendFloat(dst []byte, x float64) []byte {
 	switch abs := math.Abs(x); {
 	case math.IsInf(x, 1):
@@ -173,9 +196,6 @@ func appendFloat(dst []byte, x float64) []byte {
 	}
 	return dst
 }
-
-// odd says that JSON has no number for a float.
-func odd(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }
 
 func appendTime(dst []byte, c kind, t time.Time) []byte {
 	if c.dates {

@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"encoding/binary"
 	"math/bits"
 	"unicode/utf8"
 )
@@ -10,9 +11,8 @@ import (
 func appendQuoted(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	for {
-		n := plain(s)
-		dst = append(dst, s[:n]...)
-		if s = s[n:]; s == "" {
+		dst, s = appendPlain(dst, s)
+		if s == "" {
 			return append(dst, '"')
 		}
 		if s[0] < utf8.RuneSelf {
@@ -55,26 +55,28 @@ func appendEscaped(dst []byte, b byte) []byte {
 	}
 }
 
-// plain is how many bytes at the beginning of s stand for themselves in JSON: ASCII without control characters, quotes and backslashes.
-func plain(s string) int {
+// appendPlain writes the beginning of s that stands for itself in JSON, ASCII without control characters, quotes and backslashes, and
+// gives what is left.
+func appendPlain(dst []byte, s string) ([]byte, string) {
 	const (
 		each = 0x0101010101010101
 		high = 0x80 * each
 	)
-	i := 0
-	for ; i+8 <= len(s); i += 8 {
-		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
-			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56 // one load
+	for len(s) >= 8 {
+		w := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56 // one load
+		dst = binary.LittleEndian.AppendUint64(dst, w)
 		// A byte's high bit is set if it is no ASCII, or if taking something from it borrowed: it was below ' ', or nothing but the
 		// quote or the backslash. A borrow reaches only bytes behind the first one, so the first is right.
 		if found := (w | (w - ' '*each) | ((w ^ '"'*each) - each) | ((w ^ '\\'*each) - each)) & high; found != 0 {
-			return i + bits.TrailingZeros64(found)/8
+			n := bits.TrailingZeros64(found) / 8
+			return dst[:len(dst)-8+n], s[n:]
 		}
+		s = s[8:]
 	}
-	for ; i < len(s); i++ {
-		if b := s[i]; b < ' ' || b == '"' || b == '\\' || b >= utf8.RuneSelf {
-			return i
-		}
+	n := 0
+	for n < len(s) && s[n] >= ' ' && s[n] != '"' && s[n] != '\\' && s[n] < utf8.RuneSelf {
+		n++
 	}
-	return i
+	return append(dst, s[:n]...), s[n:]
 }

@@ -1,7 +1,7 @@
 // Package rows writes the rows of a result in the formats that a reader may ask for, and reads them back from the one in which
 // they are kept.
 //
-// Values are those of the engine port (pkg/engine), or what a line of JSON gives: the same value is written the same way,
+// Values are those of the engine port (pkg/engine), its own or lent, or what a line of JSON gives: the same value is written the same way,
 // wherever it came from, and from every engine. NULL is never an empty text; integers of 64 bits and more and decimals are never
 // rounded; instants carry their zone. Where files lie, and who may read them, is not this package's.
 package rows
@@ -64,7 +64,7 @@ func FormatOf(media string) Format {
 
 // Writer writes rows. It belongs to one goroutine.
 type Writer interface {
-	// Write takes a row with a value per column. What it takes may be held back until Close.
+	// Write takes a row with a value per column. It may be held back until Close; the values themselves are not kept.
 	Write(row []any) error
 	// Size is how many bytes have been written, about so for what is held back.
 	Size() int64

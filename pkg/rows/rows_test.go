@@ -116,6 +116,16 @@ func TestValues(t *testing.T) {
 		require.Equal(t, "c\r\n"+c.csv+"\r\n", string(write(t, rows.CSV, columns, []any{c.value})), c.typ)
 		require.Equal(t, [][]string{{c.arrowType, c.arrow}}, arrowText(t, write(t, rows.Arrow, columns, []any{c.value})), c.typ)
 
+		// What is lent is written as what is given, also within a column that has no values of its kind.
+		if l := lent(c.value); l != nil {
+			for _, typ := range []string{c.typ, "String"} {
+				for _, f := range []rows.Format{rows.NDJSON, rows.CSV, rows.Arrow} {
+					columns := []event.Column{{Name: "c", Type: typ}}
+					require.Equal(t, write(t, f, columns, []any{c.value}), write(t, f, columns, []any{l}), "%s %s as %s", c.typ, f, typ)
+				}
+			}
+		}
+
 		// What was kept as JSON and is read back is written as it would have been at once.
 		var again []any
 		require.NoError(t, rows.Read(bytes.NewReader(line), false, func(row []any) error { again = row; return nil }))
@@ -125,6 +135,24 @@ func TestValues(t *testing.T) {
 		require.Equal(t, string(line), string(write(t, rows.NDJSON, columns, again)), c.typ)
 		require.Equal(t, "c\r\n"+c.csv+"\r\n", string(write(t, rows.CSV, columns, again)), c.typ)
 		require.Equal(t, [][]string{{c.arrowType, c.arrow}}, arrowText(t, write(t, rows.Arrow, columns, again)), c.typ)
+	}
+}
+
+// lent is the value as an engine lends it, nil if it does not.
+func lent(v any) any {
+	switch x := v.(type) {
+	case string:
+		return &x
+	case int64:
+		return &x
+	case uint64:
+		return &x
+	case float64:
+		return &x
+	case time.Time:
+		return &x
+	default:
+		return nil
 	}
 }
 
@@ -156,6 +184,9 @@ func TestWhatDoesNotFitIsAnError(t *testing.T) {
 		require.ErrorContains(t, err, "price", "%s %v", c.typ, c.value)
 		if c.typ != "String" {
 			require.ErrorIs(t, err, rows.ErrUnfit)
+		}
+		if l := lent(c.value); l != nil {
+			require.ErrorIs(t, w.Write([]any{l}), rows.ErrUnfit, "%s %v", c.typ, c.value)
 		}
 	}
 	for _, f := range []rows.Format{rows.NDJSON, rows.CSV} {

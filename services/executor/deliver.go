@@ -85,12 +85,16 @@ func (y *try) store(s *submission, got engine.Rows, inline int64) (out stored) {
 			sink.Discard()
 		}
 	}()
+	row := got.Values
+	if lender, ok := got.(engine.Lender); ok {
+		row = lender.Lent // a sink keeps nothing
+	}
 	full := false
 	for !full && got.Next() {
 		if s.letGo.Load() {
 			continue
 		}
-		values, err := got.Values()
+		values, err := row()
 		if err == nil {
 			full, err = sink.Add(values)
 		}

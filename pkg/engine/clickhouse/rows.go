@@ -3,6 +3,7 @@ package clickhouse
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -26,16 +27,13 @@ type rows struct {
 	columns  []event.Column
 	targets  []target
 	dests    []any // the targets'
-	room     []any // of the next rows' values
+	values   []any // the current row's
 	count    int64
 	err      error
 	whole    bool // it was read to its end
 	finished atomic.Bool
 	once     sync.Once
 }
-
-// roomFor is how many values are made room for at once: a row of its own costs as much as its values.
-const roomFor = 256
 
 func newRows(e *Engine, id string, inner rowsdriver.Rows, sub *submission, p *profile, release func()) *rows {
 	r := &rows{engine: e, id: id, inner: inner, sub: sub, profile: p, release: release, unhook: func() bool { return true }}
@@ -47,6 +45,7 @@ func newRows(e *Engine, id string, inner rowsdriver.Rows, sub *submission, p *pr
 		t := newTarget(c.ScanType(), c.DatabaseTypeName())
 		r.targets, r.dests = append(r.targets, t), append(r.dests, t.dest)
 	}
+	r.values = make([]any, len(r.targets))
 	return r
 }
 
@@ -74,19 +73,23 @@ func (r *rows) Next() bool {
 
 // Values are the current row's values.
 func (r *rows) Values() ([]any, error) {
+	values, err := r.Lent()
+	values = slices.Clone(values)
+	for i, v := range values {
+		values[i] = own(v)
+	}
+	return values, err
+}
+
+// Lent are the current row's values until the next row.
+func (r *rows) Lent() ([]any, error) {
 	if err := r.inner.Scan(r.dests...); err != nil {
 		return nil, r.engine.wrap(err, r.sub)
 	}
-	n := len(r.targets)
-	if len(r.room) < n {
-		r.room = make([]any, n*max(1, roomFor/max(1, n)))
-	}
-	var out []any
-	out, r.room = r.room[:n:n], r.room[n:]
 	for i, t := range r.targets {
-		out[i] = t.value()
+		r.values[i] = t.lend()
 	}
-	return out, nil
+	return r.values, nil
 }
 
 // Err is what ended the rows before their end.
@@ -171,4 +174,7 @@ func summaryStats(header string, rows int64) event.Stats {
 	return s
 }
 
-var _ engine.Rows = (*rows)(nil)
+var (
+	_ engine.Rows   = (*rows)(nil)
+	_ engine.Lender = (*rows)(nil)
+)

@@ -25,7 +25,7 @@ type Sink struct {
 	truncated bool
 }
 
-// Add takes a row. full means that the size cap is reached: this row and all that follow are cut off.
+// Add takes a row, whose values may be lent (engine.Lender). full means that the size cap is reached: this row and all that follow are cut off.
 func (k *Sink) Add(values []any) (full bool, err error) {
 	if k.file == nil {
 		line, err := k.line.Line(values)
