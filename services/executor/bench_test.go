@@ -43,6 +43,7 @@ type bench struct {
 	servers  map[string]*server
 	results  string
 	config   func(*executor.Config)
+	again    func() (executor.Config, error)                                                                  // loads the configuration anew
 	effects  func(ctx context.Context, id string, from attempt.State, e attempt.Event, effect attempt.Effect) // of executors that are started from now on
 	wrap     func(*client) engine.Engine                                                                      // theirs to the clusters; nil takes them as they are
 	maxBytes func(topic string) int
@@ -167,7 +168,7 @@ func (b *bench) start() *proc {
 	if b.log != nil {
 		tel.Log = b.log
 	}
-	app, err := executor.New(b.t.Context(), b.cfg(), tel, executor.Options{Engines: engines, Hooks: executor.Hooks{At: p.steps.hook, Effect: b.effects}, Dialer: p.network.dial, MaxBytes: b.maxBytes})
+	app, err := executor.New(b.t.Context(), b.cfg(), tel, executor.Options{Engines: engines, Hooks: executor.Hooks{At: p.steps.hook, Effect: b.effects}, Dialer: p.network.dial, MaxBytes: b.maxBytes, Again: b.again})
 	require.NoError(b.t, err)
 	require.NoError(b.t, app.Start(b.t.Context()))
 	p.App = app

@@ -1,0 +1,176 @@
+package executor_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/pointsman/pointsman/pkg/event"
+	"github.com/pointsman/pointsman/pkg/query"
+	"github.com/pointsman/pointsman/services/executor"
+)
+
+// runsNow counts what is at the engine.
+func (b *bench) runsNow(tasks int) (n int) {
+	for i := range tasks {
+		if b.servers[interactive].active(query.AttemptID(fmt.Sprintf("t%d", i), 1)) {
+			n++
+		}
+	}
+	return n
+}
+
+// One file is edited while two executors run: a lower cap admits nothing, in either, before fewer run than it allows; a higher one admits at
+// once. So does the number of slots of one process.
+func TestALowerCapWithoutARestart(t *testing.T) {
+	const tasks = 20
+	b := newBench(t, 4)
+	var shared, slots atomic.Int64
+	shared.Store(8)
+	slots.Store(50)
+	b.config = func(c *executor.Config) {
+		c.Engines[0].Slots, c.Engines[0].SharedSlots, c.Caps.Reload = 50, 8, 20*time.Millisecond
+	}
+	var broken atomic.Bool
+	b.again = func() (executor.Config, error) {
+		c := b.cfg()
+		c.Engines[0].SharedSlots, c.Engines[0].Slots = int(shared.Load()), int(slots.Load())
+		if broken.Load() {
+			return c, errors.New("no YAML")
+		}
+		return c, nil
+	}
+	release := make(chan struct{})
+	b.servers[interactive].on("HOLD", behaviour{rows: 1, hold: release})
+	one, two := b.two()
+	for i := range tasks {
+		b.decide(b.route(fmt.Sprintf("t%d", i), "HOLD"))
+	}
+	held := func(n float64) func() bool {
+		return func() bool {
+			return metric(t, one, "pointsman_executor_shared_slots_used") == n && metric(t, two, "pointsman_executor_shared_slots_used") == n
+		}
+	}
+	require.Eventually(t, held(8), patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return b.runsNow(tasks) == 8 }, patience, 10*time.Millisecond)
+
+	shared.Store(3)
+	require.Eventually(t, func() bool {
+		recs := b.broker.Records(t, event.TopicSlots)
+		return strings.Contains(string(recs[len(recs)-1].Value), `"caps":{"clusters":{"interactive":3}}`)
+	}, patience, 10*time.Millisecond)
+	for i := 8; i > 3; i-- { // one after the other is taken back
+		for k := range tasks {
+			id := fmt.Sprintf("t%d", k)
+			if b.servers[interactive].active(query.AttemptID(id, 1)) {
+				b.decide(cancelOf(id))
+				require.Equal(t, event.Cancelled, b.outcome(id).Status)
+				break
+			}
+		}
+		require.Eventually(t, held(float64(i-1)), patience, 10*time.Millisecond)
+		require.Equal(t, i-1, b.runsNow(tasks), "nothing takes the place of what ends")
+	}
+	broken.Store(true)
+	shared.Store(20)
+	time.Sleep(200 * time.Millisecond)
+	require.True(t, held(3)(), "a configuration with faults changes nothing")
+	broken.Store(false)
+	require.Eventually(t, func() bool { return b.runsNow(tasks) == tasks-5 }, patience, 10*time.Millisecond, "a higher cap admits at once")
+
+	slots.Store(2)
+	require.Eventually(t, func() bool { return metric(t, one, "pointsman_executor_slots") == 2+4 }, patience, 10*time.Millisecond)
+	slots.Store(70)
+	require.Eventually(t, func() bool { return metric(t, one, "pointsman_executor_slots") == 50+4 }, patience, 10*time.Millisecond, "no more than at its start")
+	close(release)
+	for i := range tasks {
+		b.outcome(fmt.Sprintf("t%d", i))
+	}
+	b.committed()
+	b.once()
+}
+
+// While the slots can't be had, attempts that a cap applies to wait and say why, others run, and nothing is lost.
+func TestSlotsThatCantBeHad(t *testing.T) {
+	b := newBench(t, 1)
+	b.config = func(c *executor.Config) { c.Engines[0].SharedSlots = 2 }
+	for _, s := range b.servers {
+		s.on("Q", behaviour{rows: 1})
+	}
+	b.start()
+	b.decide(b.route("before", "Q"))
+	require.Equal(t, event.Succeeded, b.outcome("before").Status)
+	fault := b.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: event.TopicSlots, Err: kerr.NotLeaderForPartition, Count: -1})
+	b.decide(b.route("waits", "Q"), b.route("goes", "Q", toBatch), b.route("gone", "Q"))
+	require.Equal(t, event.Succeeded, b.outcome("goes").Status, "no cap applies to it")
+	require.Eventually(t, func() bool {
+		c := b.changes("waits/1")
+		var why string
+		return len(c) > 1 && json.Unmarshal(c[len(c)-1].Extra["waitsFor"], &why) == nil && strings.Contains(why, "can't be had: the broker has not answered")
+	}, patience, 10*time.Millisecond)
+	b.decide(cancelOf("gone"))
+	require.Equal(t, event.Cancelled, b.outcome("gone").Status)
+	fault.Remove()
+	require.Equal(t, event.Succeeded, b.outcome("waits").Status)
+	b.committed()
+	b.once()
+}
+
+// An attempt that waits for a cap says which.
+func TestWhatAnAttemptWaitsFor(t *testing.T) {
+	b := newBench(t, 1)
+	b.config = func(c *executor.Config) {
+		c.Engines[0].Queues, c.Caps.Tenant = map[string]executor.QueueConfig{"default": {Cap: 1}}, 1
+	}
+	hold := make(chan struct{})
+	b.servers[interactive].on("HOLD", behaviour{rows: 1, hold: hold})
+	b.start()
+	b.decide(b.route("runs", "HOLD"))
+	b.change("runs/1", "running")
+	b.decide(b.route("waits", "HOLD"))
+	require.Eventually(t, func() bool {
+		c := b.changes("waits/1")
+		return len(c) == 2 && string(c[1].Extra["waitsFor"]) == `"queue default has 1 of 1, tenant tenant_a has 1 of 1"` && string(c[1].Extra["queuePosition"]) == "1"
+	}, patience, 10*time.Millisecond)
+	require.Len(t, b.changes("runs/1"), 4, "who need not wait is not said to")
+	close(hold)
+	require.Equal(t, event.Succeeded, b.outcome("waits").Status)
+}
+
+// An executor stands still with a slot that it has not used, another has its partitions, and it wakes: in between the slot is not its own.
+func TestASleeperLosesItsSlot(t *testing.T) {
+	b := newBench(t, 1)
+	b.config = func(c *executor.Config) { c.Engines[0].SharedSlots = 1 }
+	hold := make(chan struct{})
+	b.servers[interactive].on("Q", behaviour{rows: 1, hold: hold})
+	sleeper := b.start()
+	at, release := sleeper.steps.stopAt(executor.StepClaiming, "t0/1")
+	b.decide(b.route("t0", "Q"))
+	reached(t, at)
+	sleeper.network.freeze()
+	b.start()
+	for i := 1; i < 4; i++ {
+		b.decide(b.route(fmt.Sprintf("t%d", i), "Q"))
+	}
+	require.Eventually(t, func() bool { return b.runsNow(4) == 1 }, patience, 10*time.Millisecond)
+	sleeper.network.thaw()
+	release()
+	time.Sleep(time.Second) // what the sleeper still does, it does now
+	require.Equal(t, 1, b.runsNow(4))
+	close(hold)
+	for i := range 4 {
+		require.Equal(t, event.Succeeded, b.outcome(fmt.Sprintf("t%d", i)).Status)
+	}
+	require.Equal(t, 1, b.servers[interactive].mostAtOnce())
+	b.committed()
+	b.once()
+}
