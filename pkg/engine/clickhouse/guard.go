@@ -142,8 +142,11 @@ type streamConn struct{ net.Conn }
 // Read reads.
 func (c streamConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	if errors.Is(err, io.EOF) {
+	switch {
+	case err == io.EOF: //nolint:errorlint // as it is, and as part of what is said about it
 		err = io.ErrUnexpectedEOF
+	case errors.Is(err, io.EOF):
+		err = fmt.Errorf("%v: %w", err, io.ErrUnexpectedEOF) //nolint:errorlint // io.EOF must not be seen any more
 	}
 	return n, err
 }
