@@ -59,6 +59,9 @@ func Classes() []Class { return slices.Clone(classes) }
 // Known reports whether a class is one of the list.
 func (c Class) Known() bool { return slices.Contains(classes, c) }
 
+// StoppedForTime says that a run was stopped because it took too long: left alone, it would have taken at least as long as it had.
+func (c Class) StoppedForTime() bool { return c == Timeout || c == SLAOverrun || c == EstimateOverrun }
+
 // Reach says how far a submission had come when it failed. The texts are those of the engine port's Phase.
 type Reach string
 
@@ -115,6 +118,9 @@ func Classify(r Report) event.Failure {
 func Of(c Class, message string) event.Failure {
 	return event.Failure{Class: string(c), Message: message, Hint: Hint(c)}
 }
+
+// ownCredential is the hint of codes by which an engine refuses the executor itself, and not its user.
+const ownCredential = "The cluster refuses the executor's own credential. The platform team has to correct it."
 
 // Hint says in one or two sentences what the reader of a failure of this class can do.
 func Hint(c Class) string { return hints[c] }

@@ -99,3 +99,26 @@ func TestTooLongIsNotCalledASyntaxError(t *testing.T) {
 	require.Contains(t, of("Syntax error: Multi-statements are not allowed"), "one statement at a time")
 	require.Contains(t, of("Syntax error: failed at position 1 (SELEC)"), "names the position")
 }
+
+// An engine that refuses the executor itself is the platform team's to mend, and not the user's to ask for rights.
+func TestTheExecutorsOwnCredential(t *testing.T) {
+	for engine, codes := range map[string][]string{
+		"clickhouse": {"193", "194", "516"}, "postgres": {"28000", "28P01"}, "mysql": {"1045", "1698"}, "mariadb": {"1045", "1698"}, "tidb": {"1045"}, "flightsql": {"16"}, "trino": {"http_401"},
+	} {
+		for _, code := range codes {
+			f := failure.Classify(failure.Report{Engine: engine, Code: code, Reach: failure.Answered})
+			require.Equal(t, string(failure.Permission), f.Class, "%s %s", engine, code)
+			require.NotEqual(t, failure.Hint(failure.Permission), f.Hint, "%s %s", engine, code)
+		}
+	}
+}
+
+func TestStoppedForTime(t *testing.T) {
+	var got []failure.Class
+	for _, c := range failure.Classes() {
+		if c.StoppedForTime() {
+			got = append(got, c)
+		}
+	}
+	require.Equal(t, []failure.Class{failure.Timeout, failure.SLAOverrun, failure.EstimateOverrun}, got)
+}

@@ -42,6 +42,7 @@ func (r *Reader) Profiles(ctx context.Context, fingerprints []string, now time.T
 		"fingerprints": hexList(fingerprints),
 		"from":         unix(now.Add(-r.window).Truncate(time.Hour)),
 		"tail":         unix(now.Add(-time.Hour).Truncate(time.Hour)),
+		"stops":        stops(),
 	}))
 	rows, err := r.db.conn.Query(ctx, statement("profiles"))
 	if err != nil {

@@ -56,7 +56,7 @@ func (w *Writer) rollup(ctx context.Context, hours []time.Time) error {
 	if err := w.db.conn.QueryRow(ctx, "SELECT toUInt64(toUnixTimestamp64Nano(now64(9)))").Scan(&rev); err != nil {
 		return fmt.Errorf("taking a revision: %w", err)
 	}
-	ctx = w.parameters(ctx, clickhouse.Parameters{"hours": hourList(hours), "rev": strconv.FormatUint(rev, 10)})
+	ctx = w.parameters(ctx, clickhouse.Parameters{"hours": hourList(hours), "rev": strconv.FormatUint(rev, 10), "stops": stops()})
 	for _, name := range rollups {
 		if err := w.db.conn.Exec(ctx, statement(name)); err != nil {
 			return fmt.Errorf("%s: %w", name, err)

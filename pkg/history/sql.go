@@ -4,6 +4,8 @@ import (
 	"embed"
 	"encoding/hex"
 	"strings"
+
+	"github.com/pointsman/pointsman/pkg/failure"
 )
 
 //go:embed sql/*.sql
@@ -16,6 +18,17 @@ func statement(name string) string {
 		panic("history: no statement " + name)
 	}
 	return strings.TrimSpace(string(text))
+}
+
+// stops are the classes of failures after which a run would have taken at least as long as it had run, as an Array(String) parameter.
+func stops() string {
+	var parts []string
+	for _, c := range failure.Classes() {
+		if c.StoppedForTime() {
+			parts = append(parts, "'"+string(c)+"'")
+		}
+	}
+	return "[" + strings.Join(parts, ",") + "]"
 }
 
 // hexList writes texts as an Array(String) parameter, each in hexadecimal: how often a parameter's escapes are taken off depends on

@@ -47,8 +47,8 @@ FROM
             quantilesTDigestIfState(0.5, 0.95)(assumeNotNull(exec_ms), ok AND exec_ms IS NOT NULL),
             countIf(ok AND read_bytes IS NOT NULL),
             sumIf(toFloat64(assumeNotNull(read_bytes)), ok AND read_bytes IS NOT NULL),
-            countIf(error_class IN ('timeout', 'sla_overrun', 'estimate_overrun') AND exec_ms IS NOT NULL),
-            sumIf(toFloat64(assumeNotNull(exec_ms)), error_class IN ('timeout', 'sla_overrun', 'estimate_overrun') AND exec_ms IS NOT NULL),
+            countIf(error_class IN {stops:Array(String)} AND exec_ms IS NOT NULL),
+            sumIf(toFloat64(assumeNotNull(exec_ms)), error_class IN {stops:Array(String)} AND exec_ms IS NOT NULL),
             countIf(peak_memory_bytes IS NOT NULL),
             maxIf(assumeNotNull(peak_memory_bytes), peak_memory_bytes IS NOT NULL)
         FROM attempt_ends FINAL
