@@ -83,7 +83,7 @@ func printPlan(s *streams, plan topicadmin.Plan) {
 }
 
 type topicsTailCmd struct {
-	Topics []string      `arg:"" help:"Topics, without prefix: requests, decisions, inputs, attempts, outcomes, signals, policies, attempt-state, budget-state, deadletter."`
+	Topics []string      `arg:"" help:"Topics, without prefix: requests, decisions, inputs, attempts, outcomes, signals, policies, attempt-state, budget-state, slots, deadletter."`
 	Since  time.Duration `help:"Show records of this long ago and newer."`
 	Follow bool          `help:"Go on until you stop it." short:"f"`
 	Key    string        `help:"Only records of one key, e.g. a task id."`
