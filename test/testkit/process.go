@@ -145,6 +145,13 @@ func (p *Process) Pause() { p.Signal(syscall.SIGSTOP) }
 // Resume lets a paused process go on.
 func (p *Process) Resume() { p.Signal(syscall.SIGCONT) }
 
+// PID is the id that it was started under.
+func (p *Process) PID() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cmd.Process.Pid
+}
+
 // Running says whether it has not ended.
 func (p *Process) Running() bool {
 	select {

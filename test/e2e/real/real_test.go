@@ -63,6 +63,7 @@ func TestOneBroker(t *testing.T) {
 // TestThreeBrokers kills the leader of a partition, three times over, while Tasks come in at a steady rate. Every record needs two of
 // three replicas. In one of the rounds a service of each kind is killed with it.
 func TestThreeBrokers(t *testing.T) {
+	t.Parallel()
 	c := kafka.Start(t, kafka.Options{Brokers: 3})
 	w := testkit.New(t, testkit.Options{Brokers: c.Addrs()})
 	f := w.Fleet(testkit.FleetOptions{SessionTimeout: 3 * time.Second})
