@@ -245,7 +245,8 @@ func asWritten(v any) (string, bool) {
 }
 
 func signed(v any, bits int, add func(int64)) error {
-	n, ok := int64(0), true
+	var n int64
+	ok := true
 	switch x := v.(type) {
 	case int64:
 		n = x
@@ -268,7 +269,8 @@ func signed(v any, bits int, add func(int64)) error {
 }
 
 func unsigned(v any, bits int, add func(uint64)) error {
-	n, ok := uint64(0), true
+	var n uint64
+	ok := true
 	switch x := v.(type) {
 	case uint64:
 		n = x
@@ -291,7 +293,8 @@ func unsigned(v any, bits int, add func(uint64)) error {
 }
 
 func float(v any, bits int, add func(float64)) error {
-	x, ok := 0.0, true
+	var x float64
+	ok := true
 	switch f := v.(type) {
 	case float64:
 		x = f

@@ -31,8 +31,14 @@ var benchTables = map[string]struct {
 	},
 	"report": {
 		[]event.Column{
-			{Name: "id", Type: "Int64"}, {Name: "day", Type: "Date"}, {Name: "at", Type: "DateTime64(3, 'UTC')"}, {Name: "price", Type: "Decimal(18, 4)"},
-			{Name: "share", Type: "Float64"}, {Name: "city", Type: "Nullable(String)"}, {Name: "n", Type: "Int32"}, {Name: "open", Type: "Bool"},
+			{Name: "id", Type: "Int64"},
+			{Name: "day", Type: "Date"},
+			{Name: "at", Type: "DateTime64(3, 'UTC')"},
+			{Name: "price", Type: "Decimal(18, 4)"},
+			{Name: "share", Type: "Float64"},
+			{Name: "city", Type: "Nullable(String)"},
+			{Name: "n", Type: "Int32"},
+			{Name: "open", Type: "Bool"},
 			{Name: "tags", Type: "Array(String)"},
 		},
 		func(r *rand.Rand) []any {

@@ -46,8 +46,7 @@ func (k *Sink) Add(values []any) (full bool, err error) {
 			return false, err
 		}
 	}
-	before := k.out.Size()
-	if k.over(before) || k.over(before+k.guess()) {
+	if k.full() {
 		k.truncated = true
 		return true, nil
 	}
@@ -58,12 +57,14 @@ func (k *Sink) Add(values []any) (full bool, err error) {
 	return false, nil
 }
 
-// guess is what a row takes on average, so that the cap is not overstepped by more than what one row differs from the others.
-func (k *Sink) guess() int64 {
-	if k.rows == 0 {
-		return 0
+// full says that the file has no place for a row of average size, so that the cap is not overstepped by more than what one row
+// differs from the others.
+func (k *Sink) full() bool {
+	size := k.out.Size()
+	if !k.over(2*size) || k.rows == 0 { // no row on average is larger than all of them
+		return k.over(size)
 	}
-	return k.out.Size() / k.rows
+	return k.over(size + size/k.rows)
 }
 
 func (k *Sink) over(size int64) bool {
