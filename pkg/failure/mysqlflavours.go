@@ -8,7 +8,7 @@ var (
 		"3024": {name: "ER_QUERY_TIMEOUT", class: Timeout},
 		"3032": {name: "ER_SERVER_OFFLINE_MODE", class: ClusterDown, network: true},
 		"3015": {name: "ER_ENGINE_OUT_OF_MEMORY", class: MemoryLimit},
-		"3118": {name: "ER_ACCOUNT_HAS_BEEN_LOCKED", class: Permission},
+		"3118": {name: "ER_ACCOUNT_HAS_BEEN_LOCKED", class: Permission, hint: ownCredential},
 		"3135": {name: "ER_DISK_FULL_NOWAIT", class: Resources},
 		"3168": {name: "ER_SERVER_ISNT_AVAILABLE", class: ClusterDown, network: true},
 		"3169": {name: "ER_SESSION_WAS_KILLED", class: KilledByOperator},

@@ -42,6 +42,12 @@ func (y *try) askFate(ctx context.Context) {
 	}
 }
 
+// severed says that an engine has told of a write, which it had, nothing but that something is gone: itself before it was started anew,
+// its memory of the query, or a server behind it. What became of the write is looked up.
+func (y *try) severed(f event.Failure, reach failure.Reach) bool {
+	return !y.t.current.ReadOnly && reach == failure.Answered && f.Class == string(failure.ClusterDown) && failure.Partial(y.cluster.cfg.Kind, failure.ClusterDown)
+}
+
 // settle says in the Outcome of a write that was stopped what became of it, as far as that is known. One of unknown fate is no
 // cancel and no expiry, which somebody might answer by running it again.
 func (y *try) settle(o event.Outcome) *event.Outcome {

@@ -43,6 +43,7 @@ func TestAWriteThatWasStoppedSaysWhatToCheck(t *testing.T) {
 			s.history, s.quick = map[string]engine.Run{}, true
 		}, event.Cancelled, failure.CancelledByUser, "Do not run it again"},
 		{"an error in the midst", behaviour{code: "241"}, false, false, nil, event.Failed, failure.MemoryLimit, "a part of that may have been done"},
+		{"the engine says in the midst that something is gone", behaviour{code: "210"}, false, false, nil, event.Failed, failure.SubmitUnknown, "not known"},
 		{"an error before it began", behaviour{code: "62"}, false, false, nil, event.Failed, failure.Semantic, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -78,7 +79,7 @@ func TestAWriteThatWasStoppedSaysWhatToCheck(t *testing.T) {
 			} else {
 				require.Contains(t, o.Failure.Hint, where)
 			}
-			if c.class == failure.SubmitUnknown {
+			if c.class == failure.SubmitUnknown && c.does.code == "" {
 				require.Contains(t, o.Failure.Message, "not known")
 				require.Regexp(t, "cancelled|deadline", o.Failure.Message, "what has ended it is told, too")
 			}
@@ -86,4 +87,16 @@ func TestAWriteThatWasStoppedSaysWhatToCheck(t *testing.T) {
 			b.once()
 		})
 	}
+}
+
+// A read of which the engine says the same goes elsewhere.
+func TestAReadWhoseEngineIsGoneFailsOver(t *testing.T) {
+	b := newBench(t, 1)
+	b.servers[interactive].on("SELECT", behaviour{code: "210"})
+	b.servers[batch].on("SELECT", behaviour{rows: 1})
+	b.start()
+	b.decide(b.route("t1", "SELECT", func(d *event.RouteDecision) {
+		d.Fallbacks = nil
+	}))
+	require.Equal(t, string(failure.ClusterDown), b.change("t1/1", "failed").Failure.Class)
 }

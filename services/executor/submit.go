@@ -142,6 +142,9 @@ func (y *try) failed(err error) attempt.Event {
 		return attempt.GuardRanOut
 	}
 	f, reach := y.classify(err)
+	if y.severed(f, reach) {
+		f.Class = string(failure.SubmitUnknown)
+	}
 	y.failure, y.reach = &f, reach
 	switch {
 	case reach == failure.NotSent:

@@ -66,6 +66,11 @@ var errSkip = errors.New("not tried")
 
 func skip(why string) error { return fmt.Errorf("%w: %s", errSkip, why) }
 
+// errSlow is the cause of the end of a check that has taken Options.Each.
+var errSlow = errors.New("it took too long")
+
+const cancelCheck = "cancel"
+
 var checks = []check{
 	{"connect", "", connect},
 	{"canary", "connect", canary},
@@ -75,7 +80,7 @@ var checks = []check{
 	{"error", "submit", wrong},
 	{"guard", "connect", guard},
 	{"find", "submit", find},
-	{"cancel", "submit", cancel},
+	{cancelCheck, "submit", cancel},
 	{"time limit", "submit", timeLimit},
 	{"memory limit", "submit", memoryLimit},
 }
@@ -89,18 +94,26 @@ func Names() []string {
 	return out
 }
 
-// Run makes the checks, one after the other.
+// Run makes the checks, one after the other. Those that have not begun when the context ends are skipped, but that
+// nothing is left running.
 func Run(ctx context.Context, e engine.Engine, opts Options) []Finding {
 	p := &probe{engine: e, opts: opts, dialect: dialects[opts.Kind]}
 	done := map[string]Status{"": OK}
 	var out []Finding
 	for _, c := range checks {
 		f := Finding{Check: c.name, Status: Skipped}
-		if done[c.needs] != OK {
+		bound := ctx
+		if c.name == cancelCheck && p.slow != nil { // what was started is stopped, however late it is
+			bound = context.WithoutCancel(ctx)
+		}
+		switch {
+		case done[c.needs] != OK:
 			f.Detail = "needs " + c.needs
-		} else {
+		case bound.Err() != nil:
+			f.Detail = context.Cause(ctx).Error()
+		default:
 			began := time.Now()
-			f.Status, f.Detail = p.try(ctx, c)
+			f.Status, f.Detail = p.try(bound, c)
 			f.Ms = time.Since(began).Milliseconds()
 		}
 		done[c.name] = f.Status
@@ -130,12 +143,14 @@ type probe struct {
 }
 
 func (p *probe) try(ctx context.Context, c check) (Status, string) {
-	ctx, stop := context.WithTimeout(ctx, p.opts.Each)
+	ctx, stop := context.WithTimeoutCause(ctx, p.opts.Each, errSlow)
 	defer stop()
 	detail, err := c.run(ctx, p)
 	switch {
 	case errors.Is(err, errSkip):
 		return Skipped, strings.TrimPrefix(err.Error(), errSkip.Error()+": ")
+	case err != nil && errors.Is(context.Cause(ctx), errSlow):
+		return Failed, fmt.Sprintf("no answer within %s: %s", p.opts.Each, err)
 	case err != nil:
 		return Failed, err.Error()
 	default:

@@ -122,6 +122,40 @@ func TestWhatDoesNotWorkIsFound(t *testing.T) {
 	}
 }
 
+// slowly answers everything, and as late as it may.
+type slowly struct {
+	engine.Engine
+	takes time.Duration
+}
+
+func (s slowly) Canary(ctx context.Context) error {
+	select {
+	case <-time.After(s.takes):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func TestAllOfThemAreBounded(t *testing.T) {
+	e := slowly{open(t, chdbtest.Start(t, chdb.Config{Name: "slow"}).URL()), time.Minute}
+	opts := options()
+	opts.Each = 200 * time.Millisecond
+	require.Contains(t, byName(check.Run(t.Context(), e, opts))["canary"].Detail, "no answer within 200ms")
+
+	opts = options()
+	ctx, stop := context.WithTimeoutCause(t.Context(), 300*time.Millisecond, errors.New("there was no time left for it"))
+	defer stop()
+	began := time.Now()
+	found := byName(check.Run(ctx, e, opts))
+	require.Less(t, time.Since(began), opts.Each)
+	require.Equal(t, check.OK, found["connect"].Status)
+	require.Equal(t, check.Failed, found["canary"].Status)
+	require.Equal(t, check.Skipped, found["observe"].Status)
+	require.Equal(t, "there was no time left for it", found["observe"].Detail)
+	require.Equal(t, check.Skipped, found["cancel"].Status)
+}
+
 // Flight SQL is a protocol: what is behind it is not known, and how much it can be asked is its own.
 func TestFlightSQL(t *testing.T) {
 	behind := chdbtest.Start(t, chdb.Config{Name: "flight"}).URL()
