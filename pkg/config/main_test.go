@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,28 @@ func TestMainExitCodes(t *testing.T) {
 			require.NotContains(t, stdout.String()+stderr.String(), "hunter2")
 		})
 	}
+}
+
+// A service that follows its configuration gets what its file, variables and flags say now, or what is wrong with it.
+func TestFollow(t *testing.T) {
+	file := write(t, "name: file\nkafka: {pollWait: 2s}\n")
+	var stderr strings.Builder
+	code := config.Main(config.Program[sample]{
+		Service: "router", Default: sampleDefault(), Args: []string{"-config", file, "-set", "name=flag"}, Environ: []string{}, Stdout: &stderr, Stderr: &stderr,
+		Follow: func(_ context.Context, cfg sample, again func() (sample, error)) error {
+			require.Equal(t, 2*time.Second, cfg.Kafka.PollWait)
+			require.NoError(t, os.WriteFile(file, []byte("kafka: {pollWait: 3s}\n"), 0o600))
+			now, err := again()
+			require.NoError(t, err)
+			require.Equal(t, 3*time.Second, now.Kafka.PollWait)
+			require.Equal(t, "flag", now.Name)
+			require.NoError(t, os.WriteFile(file, []byte("kafka: {pollWait: soon}\n"), 0o600))
+			_, err = again()
+			require.ErrorContains(t, err, file+":1:")
+			return nil
+		},
+	})
+	require.Zero(t, code, stderr.String())
 }
 
 func TestMainProbes(t *testing.T) {

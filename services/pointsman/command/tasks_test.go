@@ -19,7 +19,7 @@ const (
 		"decision":{"decisionId":"t1/1","taskId":"t1","attempt":1,"kind":"route","cluster":"interactive","engine":"clickhouse","rule":"default","verdict":"light","reasons":[{"code":"meets_sla","text":"it meets its SLA"}],
 			"decidedAt":"2026-11-30T08:59:58Z","deadline":"2026-11-30T09:59:58Z","task":{"sql":"SELECT 1"}},
 		"earlierDecisions":[{"decisionId":"t1/0","taskId":"t1","attempt":0,"kind":"route","cluster":"batch","engine":"clickhouse","rule":"wide","decidedAt":"2026-11-30T08:59:58Z","deadline":"2026-11-30T09:59:58Z"}],
-		"attempts":[{"attemptId":"t1/1","taskId":"t1","number":1,"seq":4,"state":"overrun","at":"2026-11-30T09:00:00Z","engine":"clickhouse","cluster":"interactive","queue":"default","resource":"small","queuePosition":3,"stats":{"queueMs":3,"execMs":1200},
+		"attempts":[{"attemptId":"t1/1","taskId":"t1","number":1,"seq":4,"state":"overrun","at":"2026-11-30T09:00:00Z","engine":"clickhouse","cluster":"interactive","queue":"default","resource":"small","queuePosition":3,"waitsFor":"cluster interactive has 5 of 5","stats":{"queueMs":3,"execMs":1200},
 			"failure":{"class":"estimate_overrun","message":"it had read too much"},"remedy":"enlarge","next":{"engine":"clickhouse","cluster":"interactive","resource":"large"}}],
 		"outcome":{"taskId":"t1","status":"failed","engine":"clickhouse","cluster":"interactive","attempts":1,"submittedAt":"2026-11-30T08:59:58Z","finishedAt":"2026-11-30T09:00:00Z","totalMs":1500,"slaMs":1000,"stats":{},
 			"failure":{"class":"memory_limit","message":"too much","hint":"Filter earlier."}}}`
@@ -92,7 +92,7 @@ func TestTasks(t *testing.T) {
 	require.Zero(t, code, stderr)
 	for _, want := range []string{
 		"state       failed", "sql         SELECT 1", "route attempt 0 to batch by rule wide", "route attempt 1 to interactive by rule default, verdict light", "- it meets its SLA",
-		"attempt 1   overrun on interactive (queue default, resources small, place 3 in line): queue 3ms, run 1.2s", "estimate_overrun: it had read too much",
+		"attempt 1   overrun on interactive (queue default, resources small, place 3 in line, waits: cluster interactive has 5 of 5): queue 3ms, run 1.2s", "estimate_overrun: it had read too much",
 		"then: enlarge to interactive/large", "failed after 1.5s with 1 attempt; SLA 1s: missed", "Filter earlier.",
 	} {
 		require.Contains(t, out, want)

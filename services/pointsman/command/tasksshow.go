@@ -151,6 +151,10 @@ func place(a event.Attempt) string {
 	if at, ok := a.Extra["queuePosition"]; ok {
 		parts = append(parts, "place "+string(at)+" in line")
 	}
+	var why string
+	if json.Unmarshal(a.Extra["waitsFor"], &why) == nil && why != "" {
+		parts = append(parts, "waits: "+printable(why))
+	}
 	if len(parts) == 0 {
 		return dash(a.Cluster)
 	}
