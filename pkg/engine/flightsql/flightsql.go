@@ -27,6 +27,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
 
 	"github.com/pointsman/pointsman/pkg/engine"
 	"github.com/pointsman/pointsman/pkg/engine/wire/http2"
@@ -64,6 +65,10 @@ const (
 	answerWithin = 30 * time.Second
 	// stopWithin bounds how long a stop waits for the server's word before the stream is dropped.
 	stopWithin = 5 * time.Second
+	// pingEvery finds out about connections that went dead without a word. Most servers hang up on a client that pings more often than
+	// once in five minutes.
+	pingEvery   = 6 * time.Minute
+	pingsWithin = time.Minute
 	// windowBytes is how much of a result is on its way to a reader that does not read.
 	windowBytes = 1 << 20
 )
@@ -160,5 +165,6 @@ func (e *Engine) dial(addr string, creds credentials.TransportCredentials, more 
 		grpc.WithStaticStreamWindowSize(windowBytes), grpc.WithStaticConnWindowSize(2*windowBytes),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)), // a batch is as large as the server makes it
 		grpc.WithIdleTimeout(0),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingEvery, Timeout: pingsWithin}),
 	)...)
 }
