@@ -12,45 +12,27 @@ set -euo pipefail
 
 version=4.2.0
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-cache=${POINTSMAN_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/pointsman}
+# shellcheck source=test/real/server.sh
+. "$here/../server.sh"
 lib=$cache/kafka/$version
 cluster=4L6g3nShT-eMCtK--X86sw # fixed: one that begins with "-" would be taken for an option
-
-die() { echo "kafka.sh: $*" >&2; exit 1; }
-need() { command -v "$1" >/dev/null || die "$1 not found: $2"; }
 
 checked() { [ -d "$lib" ] && (cd "$lib" && sha256sum --quiet --strict -c "$here/SHA256SUMS" >/dev/null 2>&1); }
 
 fetch() {
   need sha256sum "install coreutils"
-  mkdir -p "$cache/kafka"
-  exec 9>"$cache/kafka/.lock" # two test runs at once fetch once
-  flock 9
+  alone kafka
   if ! checked; then
     need mvn "install Maven to fetch Kafka (Debian: apt-get install maven)"
-    tmp=$(mktemp -d "$cache/kafka/.fetch-XXXXXX") # global, since the trap outlives this function
-    trap 'rm -rf "$tmp"' EXIT
+    scratch kafka
     cp "$here/pom.xml" "$tmp/"
-    echo "kafka.sh: fetching Kafka $version (43 MB) into $lib" >&2
+    say "fetching Kafka $version (43 MB) into $lib"
     (cd "$tmp" && mvn -q -B dependency:copy-dependencies -DoutputDirectory=lib >&2) || die "Maven could not fetch Kafka"
     rm -rf "$lib"
     mv "$tmp/lib" "$lib"
     checked || die "the jars in $lib are not those of SHA256SUMS"
   fi
   echo "$lib"
-}
-
-free_port() { # outside the range that outgoing connections take theirs from
-  local port
-  for _ in $(seq 200); do
-    port=$((20000 + RANDOM % 12000))
-    if ! [[ " ${taken[*]:-} " == *" $port "* ]] && ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
-      taken+=("$port")
-      free=$port
-      return
-    fi
-  done
-  die "no free port found"
 }
 
 start() {
@@ -60,16 +42,15 @@ start() {
   mkdir -p "$dir"
   dir=$(cd "$dir" && pwd)
   local -a ports=() controllers=()
-  taken=()
   for node in $(seq "$brokers"); do
-    free_port; ports[node]=$free
-    free_port; controllers[node]=$free
+    free_port; ports[node]=$port
+    free_port; controllers[node]=$port
     voters+="${voters:+,}$node@127.0.0.1:${controllers[node]}"
     bootstrap+="${bootstrap:+,}127.0.0.1:${ports[node]}"
   done
   for node in $(seq "$brokers"); do
     local home=$dir/node-$node
-    [ -e "$home/pid" ] && kill -0 "$(cat "$home/pid")" 2>/dev/null && die "node $node of $dir is running"
+    running "$home" && die "node $node of $dir is running"
     mkdir -p "$home"
     if [ ! -e "$home/server.properties" ]; then
       sed -e "s|@NODE@|$node|; s|@VOTERS@|$voters|; s|@PORT@|${ports[node]}|g; s|@CONTROLLER_PORT@|${controllers[node]}|" \
@@ -77,9 +58,10 @@ start() {
       java -cp "$lib/*" kafka.tools.StorageTool format -t "$cluster" -c "$home/server.properties" >"$home/format.log" 2>&1 ||
         die "formatting failed, see $home/format.log"
     fi
+    cd "$home"
     nohup java -Xmx512m -Xms256m -Dorg.slf4j.simpleLogger.defaultLogLevel=warn -cp "$lib/*" \
-      kafka.Kafka "$home/server.properties" >>"$home/log" 2>&1 </dev/null 9>&- &
-    echo $! >"$home/pid"
+      kafka.Kafka server.properties >>log 2>&1 </dev/null 9>&- &
+    echo $! >pid
   done
   [ -e "$dir/bootstrap" ] || echo "$bootstrap" >"$dir/bootstrap"
 }
@@ -87,7 +69,7 @@ start() {
 ready() {
   local dir=$1 address deadline=$((SECONDS + 120))
   for address in $(tr ',' ' ' <"$dir/bootstrap"); do
-    until (exec 3<>"/dev/tcp/${address%:*}/${address#*:}") 2>/dev/null; do
+    until answers "$address"; do
       [ $SECONDS -lt $deadline ] || die "$address does not answer, see $dir/node-*/log"
       sleep 0.2
     done
@@ -95,33 +77,11 @@ ready() {
   cat "$dir/bootstrap"
 }
 
-# A number may be another process's by now: only one that runs from the folder is ours.
-ours() { { tr '\0' ' ' <"/proc/$1/cmdline"; } 2>/dev/null | grep -qF "$2/node-"; }
-
-stop() {
-  local dir pid file deadline
-  dir=$(cd "$1" && pwd)
-  for file in "$dir"/node-*/pid; do
-    [ -e "$file" ] || continue
-    pid=$(cat "$file")
-    if ours "$pid" "$dir"; then kill "$pid" 2>/dev/null || true; fi
-  done
-  deadline=$((SECONDS + 20))
-  for file in "$dir"/node-*/pid; do
-    [ -e "$file" ] || continue
-    pid=$(cat "$file")
-    while ours "$pid" "$dir"; do
-      [ $SECONDS -lt $deadline ] || kill -9 "$pid" 2>/dev/null || true
-      sleep 0.2
-    done
-    rm -f "$file"
-  done
-}
+stop() { end "$(cd "$1" && pwd)"/node-*; }
 
 case "${1:-}" in
 fetch) fetch ;;
 start) [ $# -ge 2 ] || die "start what? give a folder"; start "$2" "${3:-1}" ;;
-ready) [ $# -eq 2 ] || die "ready where? give the folder"; ready "$2" ;;
-stop) [ $# -eq 2 ] || die "stop what? give the folder"; stop "$2" ;;
-*) sed -n '2,/^set/p' "${BASH_SOURCE[0]}" | sed -n 's/^# \{0,1\}//p'; exit 2 ;;
+ready | stop) folder "$@"; "$1" "$2" ;;
+*) usage ;;
 esac

@@ -13,46 +13,23 @@ set -euo pipefail
 
 version=4.1.0
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-cache=${POINTSMAN_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/pointsman}
+# shellcheck source=test/real/server.sh
+. "$here/../server.sh"
 home=$cache/spark/$version
 
-die() { echo "spark.sh: $*" >&2; exit 1; }
-need() { command -v "$1" >/dev/null || die "$1 not found: $2"; }
-
-new_enough() { # of a java: 17 or newer
-  local major
-  major=$("$1" -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -n 1)
-  [ -n "$major" ] && [ "$major" -ge 17 ]
-}
-
 java_17() {
-  local java
-  if [ -n "${POINTSMAN_SPARK_JAVA:-}" ]; then
-    [ -x "$POINTSMAN_SPARK_JAVA" ] && new_enough "$POINTSMAN_SPARK_JAVA" || die "POINTSMAN_SPARK_JAVA names no java 17 or newer"
-    echo "$POINTSMAN_SPARK_JAVA"
-    return
-  fi
-  for java in "${JAVA_HOME:+$JAVA_HOME/bin/java}" "$(command -v java || true)" /usr/lib/jvm/*/bin/java; do
-    if [ -n "$java" ] && [ -x "$java" ] && new_enough "$java"; then
-      echo "$java"
-      return
-    fi
-  done
-  die "java not found: install a Java 17 or newer (Debian: apt-get install default-jre-headless), or name it in POINTSMAN_SPARK_JAVA"
+  java_of 17 POINTSMAN_SPARK_JAVA "java not found: install a Java 17 or newer (Debian: apt-get install default-jre-headless)"
 }
 
 checked() { cmp -s "$here/requirements.txt" "$home/requirements.txt"; } # written last
 
 fetch() {
-  mkdir -p "$cache/spark"
-  exec 9>"$cache/spark/.lock" # two test runs at once fetch once
-  flock 9
+  alone spark
   if ! checked; then
     need python3 "install Python 3 (Debian: apt-get install python3)"
     python3 -c 'import venv, ensurepip' 2>/dev/null || die "venv and pip not found: install Python's venv (Debian: apt-get install python3-venv)"
-    tmp=$(mktemp -d "$cache/spark/.fetch-XXXXXX") # global, since the trap outlives this function
-    trap 'rm -rf "$tmp"' EXIT
-    echo "spark.sh: fetching Spark $version (435 MB, 490 MB unpacked) into $home" >&2
+    scratch spark
+    say "fetching Spark $version (435 MB, 490 MB unpacked) into $home"
     python3 -m venv "$tmp/venv" >&2 || die "Python could not make a venv"
     # pip checks the digests in requirements.txt.
     "$tmp/venv/bin/pip" install --quiet --disable-pip-version-check --no-compile --no-cache-dir --require-hashes \
@@ -67,29 +44,17 @@ fetch() {
   echo "$home"
 }
 
-free_port() { # outside the range that outgoing connections take theirs from
-  local port
-  for _ in $(seq 200); do
-    port=$((20000 + RANDOM % 12000))
-    if ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
-      echo "$port"
-      return
-    fi
-  done
-  die "no free port found"
-}
-
-# A number may be another process's by now: only one that runs in the folder is ours.
-ours() { [ "$(readlink "/proc/$1/cwd" 2>/dev/null)" = "$2" ]; }
-
 start() {
-  local dir java port
+  local dir java
   java=$(java_17)
   fetch >/dev/null
   mkdir -p "$1"
   dir=$(cd "$1" && pwd)
-  [ -e "$dir/pid" ] && ours "$(cat "$dir/pid")" "$dir" && die "the server of $dir is running"
-  [ -e "$dir/address" ] || echo "127.0.0.1:$(free_port)" >"$dir/address"
+  running "$dir" && die "the server of $dir is running"
+  if [ ! -e "$dir/address" ]; then
+    free_port
+    echo "127.0.0.1:$port" >"$dir/address"
+  fi
   port=$(sed 's/.*://' "$dir/address")
   cd "$dir"
   # shellcheck disable=SC2046 # each line is an argument
@@ -105,7 +70,7 @@ ready() {
   local dir=$1 address deadline=$((SECONDS + 180))
   address=$(cat "$dir/address")
   while [ $SECONDS -lt $deadline ]; do
-    if (exec 3<>"/dev/tcp/${address/://}") 2>/dev/null; then
+    if answers "$address"; then
       echo "$address"
       return
     fi
@@ -114,24 +79,11 @@ ready() {
   die "nobody listens at $address, see $dir/log"
 }
 
-stop() {
-  local dir pid deadline=$((SECONDS + 20))
-  dir=$(cd "$1" && pwd)
-  [ -e "$dir/pid" ] || return 0
-  pid=$(cat "$dir/pid")
-  if ours "$pid" "$dir"; then kill "$pid" 2>/dev/null || true; fi
-  while ours "$pid" "$dir"; do
-    [ $SECONDS -lt $deadline ] || kill -9 "$pid" 2>/dev/null || true
-    sleep 0.2
-  done
-  rm -f "$dir/pid"
-}
+stop() { end "$(cd "$1" && pwd)"; }
 
 case "${1:-}" in
 java) java_17 ;;
 fetch) fetch ;;
-start) [ $# -eq 2 ] || die "start what? give a folder"; start "$2" ;;
-ready) [ $# -eq 2 ] || die "ready where? give the folder"; ready "$2" ;;
-stop) [ $# -eq 2 ] || die "stop what? give the folder"; stop "$2" ;;
-*) sed -n '2,/^set/p' "${BASH_SOURCE[0]}" | sed -n 's/^# \{0,1\}//p'; exit 2 ;;
+start | ready | stop) folder "$@"; "$1" "$2" ;;
+*) usage ;;
 esac
