@@ -26,7 +26,8 @@ type Fixture struct {
 	// Record is the file below results in which the outcome is kept, Engine and Proof what the page of engines says of it. An
 	// empty Record keeps nothing.
 	Record, Engine, Proof string
-	// Exceptions says, by a capability's name, why this engine can't have it. They are left out, and the page of engines says why.
+	// Exceptions says, by a capability's name, why this engine can't have it. They are left out, and the page of engines says why. Whatever
+	// is left out needs one.
 	Exceptions map[string]string
 	// Kind is the engine's kind, under which pkg/failure knows its codes.
 	Kind string

@@ -34,7 +34,7 @@ type Column struct {
 	Engine  string            `json:"engine"`
 	Proof   string            `json:"proof"`
 	Results map[string]Result `json:"results"`
-	// Exceptions are why some are left out, where that is not said by the engine's own section of the page.
+	// Exceptions are why some are left out.
 	Exceptions map[string]string `json:"exceptions,omitempty"`
 }
 
@@ -43,6 +43,11 @@ func (f Fixture) record(t *testing.T, results map[string]Result) {
 	t.Helper()
 	if f.Record == "" || filtered() {
 		return
+	}
+	for _, c := range capabilities {
+		if results[c.Name] == LeftOut && f.Exceptions[c.Name] == "" {
+			t.Errorf("%s is left out, and no exception says why", c.Name)
+		}
 	}
 	now := Column{f.Engine, f.Proof, results, f.Exceptions}
 	_, source, _, ok := runtime.Caller(0)
@@ -128,18 +133,37 @@ func Matrix() (string, error) {
 	return b.String(), nil
 }
 
-// exceptions lists why capabilities are left out, engine by engine.
+// exceptions lists why capabilities are left out. Engines that lack the same for the same reason stand together.
 func exceptions(columns []Column) string {
-	var b strings.Builder
+	type gap struct{ means, why string }
+	var gaps []gap
+	engines := map[gap][]string{}
 	for _, c := range columns {
+		means := map[string][]string{} // by reason
+		var whys []string
 		for _, p := range capabilities {
 			if why := c.Exceptions[p.Name]; why != "" {
-				if b.Len() == 0 {
-					b.WriteString("\nWhy there is a dash:\n\n")
+				if means[why] == nil {
+					whys = append(whys, why)
 				}
-				fmt.Fprintf(&b, "- %s, *%s*: %s\n", c.Engine, p.Means, why)
+				means[why] = append(means[why], "*"+p.Means+"*")
 			}
 		}
+		for _, why := range whys {
+			g := gap{strings.Join(means[why], "; "), why}
+			if engines[g] == nil {
+				gaps = append(gaps, g)
+			}
+			engines[g] = append(engines[g], c.Engine)
+		}
+	}
+	if len(gaps) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\nWhy there is a dash:\n\n")
+	for _, g := range gaps {
+		fmt.Fprintf(&b, "- %s, %s: %s\n", strings.Join(engines[g], ", "), g.means, g.why)
 	}
 	return b.String()
 }

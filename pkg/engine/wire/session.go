@@ -20,7 +20,7 @@ var errHalfSent = errors.New("the connection broke while the statement was being
 // within. broken says of an error of prepare that it was the connection.
 func (s *Spares[C]) Ready(ctx context.Context, sub *Submission, within time.Duration, prepare func(context.Context, C) error, broken func(C, error) bool) (C, error) {
 	var none C
-	for {
+	for tried := 0; ; tried++ {
 		conn, spare, err := s.Take(ctx)
 		if err != nil {
 			return none, err
@@ -31,7 +31,8 @@ func (s *Spares[C]) Ready(ctx context.Context, sub *Submission, within time.Dura
 		}
 		bound, cancel := context.WithTimeout(ctx, within)
 		err = prepare(bound, conn)
-		another := spare && (bound.Err() != nil || err != nil && broken(conn, err)) && ctx.Err() == nil
+		// More than were kept ready can't have gone dead meanwhile: what comes then was made while this waited.
+		another := spare && tried < s.cfg.Keep && (bound.Err() != nil || err != nil && broken(conn, err)) && ctx.Err() == nil
 		cancel()
 		if err == nil {
 			return conn, nil
@@ -43,14 +44,18 @@ func (s *Spares[C]) Ready(ctx context.Context, sub *Submission, within time.Dura
 	}
 }
 
+// lockFor is how long a lock is tried for. TiDB waits for a second each time, whatever it is told.
+const lockFor = time.Second
+
 // Lock tries to take an attempt's lock, several times: who holds it may be a session of ours that did nothing and is just going
-// away, and a busy server takes its time to notice.
+// away, and a busy server takes its time to notice. A server that waits by itself before it says no is asked less often.
 func Lock(ctx context.Context, tries int, wait time.Duration, try func() (bool, error)) error {
+	began := time.Now()
 	for n := range tries {
 		if got, err := try(); got || err != nil {
 			return err
 		}
-		if n == tries-1 {
+		if n == tries-1 || time.Since(began) > lockFor {
 			break
 		}
 		select {

@@ -156,3 +156,40 @@ func TestCloseClosesWhatIsReady(t *testing.T) {
 		require.ElementsMatch(t, []int{2, 3}, closed)
 	})
 }
+
+// TestReadyEnds: sessions that were kept ready and say nothing are given up, but not those that are made meanwhile as well, or nothing would
+// ever be told of a server that takes too long.
+func TestReadyEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		y := &yard{}
+		s := y.spares(2)
+		defer s.Close()
+		first, _, err := s.Take(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 1, first)
+		synctest.Wait()
+		prepared := 0
+		_, err = s.Ready(t.Context(), &wire.Submission{}, 5*time.Second, func(ctx context.Context, _ int) error {
+			prepared++
+			<-ctx.Done()
+			return ctx.Err()
+		}, func(int, error) bool { return false })
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, 3, prepared, "the two that were ready, and one more")
+	})
+}
+
+// TestLockOfASlowServer: a server that takes a second to say no is not asked five times.
+func TestLockOfASlowServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, asked := time.Now(), 0
+		err := wire.Lock(t.Context(), 5, 20*time.Millisecond, func() (bool, error) {
+			asked++
+			time.Sleep(time.Second)
+			return false, nil
+		})
+		require.ErrorIs(t, err, wire.ErrDuplicate)
+		require.Equal(t, 2, asked)
+		require.Less(t, time.Since(began), 3*time.Second)
+	})
+}
