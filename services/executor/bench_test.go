@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-const patience = 20 * time.Second
+const patience = strain * 20 * time.Second
 
 // bench is a broker, two clusters, and any number of executors.
 type bench struct {
@@ -130,9 +130,9 @@ func (b *bench) cfg() executor.Config {
 	cfg := executor.Default()
 	cfg.Telemetry.Admin.Address = ""
 	cfg.Kafka = b.broker.Config
-	cfg.Group.SessionTimeout, cfg.Group.HeartbeatEvery, cfg.Group.RebalanceTimeout = 600*time.Millisecond, 60*time.Millisecond, 5*time.Second
+	cfg.Group.SessionTimeout, cfg.Group.HeartbeatEvery, cfg.Group.RebalanceTimeout = strain*600*time.Millisecond, 60*time.Millisecond, strain*5*time.Second
 	cfg.Group.CommitEvery = 50 * time.Millisecond
-	cfg.Attempts.GuardLeave, cfg.Attempts.GuardSettle = time.Second, 100*time.Millisecond
+	cfg.Attempts.GuardLeave, cfg.Attempts.GuardSettle = strain*time.Second, 100*time.Millisecond
 	cfg.Attempts.BackoffFirst, cfg.Attempts.BackoffMax = time.Millisecond, 10*time.Millisecond
 	cfg.Attempts.LookUpTimeout, cfg.Attempts.Grace = 300*time.Millisecond, 500*time.Millisecond
 	cfg.Attempts.SeenAfter = 30 * time.Millisecond

@@ -62,14 +62,14 @@ func TestChaos(t *testing.T) {
 			live[k] = b.start()
 		case 1: // longer than the session timeout: it wakes up as a zombie
 			p.network.freeze()
-			time.Sleep(900 * time.Millisecond)
+			time.Sleep(strain * 900 * time.Millisecond)
 			p.network.thaw()
 		default:
 			p.end()
 			live[k] = b.start()
 		}
 	}
-	require.Eventually(t, func() bool { return len(b.outcomes()) == n }, 60*time.Second, 100*time.Millisecond, "no Task is lost")
+	require.Eventually(t, func() bool { return len(b.outcomes()) == n }, strain*60*time.Second, 100*time.Millisecond, "no Task is lost")
 	b.committed()
 	b.once()
 	for id, all := range b.outcomes() {

@@ -1,6 +1,7 @@
 package executor_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -39,7 +40,7 @@ type does struct {
 type act struct {
 	cluster  string
 	write    bool
-	deadline time.Duration // 0: a minute
+	deadline time.Duration // 0: not within the test
 	cancel   bool          // its user took it back, or may have
 	does     does
 
@@ -281,9 +282,7 @@ func (s *stage) tell(ids []string) {
 			if a.cluster != "" {
 				d.Cluster = a.cluster
 			}
-			if a.deadline > 0 {
-				d.Deadline = time.Now().Add(a.deadline).UTC()
-			}
+			d.Deadline = time.Now().Add(cmp.Or(a.deadline, 10*time.Minute)).UTC()
 		}))
 	}
 	s.b.decide(all...)

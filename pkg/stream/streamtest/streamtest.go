@@ -50,13 +50,18 @@ func start(t testing.TB, deps stream.Deps, opts []kfake.Opt) *Broker {
 
 // Client returns a plain client of the broker, closed when the test ends.
 func (b *Broker) Client(t testing.TB, opts ...kgo.Opt) *kgo.Client {
+	cl := b.client(t, opts)
+	t.Cleanup(cl.Close)
+	return cl
+}
+
+func (b *Broker) client(t testing.TB, opts []kgo.Opt) *kgo.Client {
 	opts = append([]kgo.Opt{kgo.SeedBrokers(b.Config.Brokers...), kgo.RecordPartitioner(kgo.ManualPartitioner())}, opts...)
 	if b.Deps.Dialer != nil {
 		opts = append(opts, kgo.Dialer(b.Deps.Dialer))
 	}
 	cl, err := kgo.NewClient(opts...)
 	require.NoError(t, err)
-	t.Cleanup(cl.Close)
 	return cl
 }
 
@@ -80,8 +85,12 @@ func (b *Broker) Offset(t testing.TB, group, topic string, partition int32) int6
 
 // Records reads what a topic holds now, of all partitions, in no order among them.
 func (b *Broker) Records(t testing.TB, topic string) []*kgo.Record {
-	cl := b.Client(t, kgo.ConsumeTopics(b.Config.Topic(topic)), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords())
+	// It has no clean-up: a test that gives up may be through with all others while it is being closed here, and to close it twice at
+	// once is a data race of the library's.
+	cl := b.client(t, []kgo.Opt{
+		kgo.ConsumeTopics(b.Config.Topic(topic)), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
+	})
 	defer cl.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
