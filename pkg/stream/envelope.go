@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"mime"
 	"strings"
@@ -101,6 +102,14 @@ func (f *Fault) Error() string { return fmt.Sprintf("%s: %v", f.Class, f.Err) }
 
 // Unwrap returns the cause.
 func (f *Fault) Unwrap() error { return f.Err }
+
+// FaultOf is the class of what a record could not be read for. What has none is a payload that is none of its topic's.
+func FaultOf(err error) FaultClass {
+	if f, ok := errors.AsType[*Fault](err); ok {
+		return f.Class
+	}
+	return FaultSchema
+}
 
 func fault(class FaultClass, format string, args ...any) *Fault {
 	return &Fault{Class: class, Err: fmt.Errorf(format, args...)}

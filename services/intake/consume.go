@@ -18,10 +18,12 @@ var boardTopics = []string{event.TopicRequests, event.TopicDecisions, event.Topi
 
 // fold puts records on the board.
 type fold struct {
-	kafka   stream.Config
-	board   *board.Board
-	now     func() time.Time
-	skipped func(topic string, class stream.FaultClass)
+	kafka stream.Config
+	board *board.Board
+	now   func() time.Time
+	// lookBack is how far back is read.
+	lookBack time.Duration
+	skipped  func(topic string, class stream.FaultClass)
 }
 
 // record takes one record. One that can't be read is counted and passed over: the consumer that acts on the topic
@@ -32,11 +34,7 @@ func (f *fold) record(rec *kgo.Record) {
 	}
 	topic := f.kafka.Name(rec.Topic)
 	if err := f.take(topic, rec); err != nil {
-		class := stream.FaultSchema
-		if fault, ok := errors.AsType[*stream.Fault](err); ok {
-			class = fault.Class
-		}
-		f.skipped(topic, class)
+		f.skipped(topic, stream.FaultOf(err))
 	}
 }
 
@@ -45,7 +43,7 @@ func (f *fold) take(topic string, rec *kgo.Record) error {
 	if err != nil || env.Tombstone {
 		return err
 	}
-	now := f.now()
+	now := f.moment(rec)
 	switch topic {
 	case event.TopicRequests:
 		return f.request(env, rec, now)
@@ -69,6 +67,21 @@ func (f *fold) take(topic string, rec *kgo.Record) error {
 		f.board.Outcome(o, env.Data, now)
 	}
 	return nil
+}
+
+// moment is when a record was written: on a start those of an hour are read at once. A clock that is far off counts as one that is at
+// the edge of what is read.
+func (f *fold) moment(rec *kgo.Record) time.Time {
+	now := f.now()
+	at, earliest := rec.Timestamp, now.Add(-f.lookBack)
+	switch {
+	case at.After(now):
+		return now
+	case at.Before(earliest):
+		return earliest
+	default:
+		return at
+	}
 }
 
 func (f *fold) request(env stream.Envelope, rec *kgo.Record, now time.Time) error {

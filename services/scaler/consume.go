@@ -3,7 +3,6 @@ package scaler
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"sync"
 	"time"
 
@@ -38,11 +37,7 @@ type fold struct {
 func (f *fold) record(rec *kgo.Record) {
 	topic := f.kafka.Name(rec.Topic)
 	if err := f.take(topic, rec); err != nil {
-		class := stream.FaultSchema
-		if fault, ok := errors.AsType[*stream.Fault](err); ok {
-			class = fault.Class
-		}
-		f.skipped(topic, class)
+		f.skipped(topic, stream.FaultOf(err))
 	}
 }
 

@@ -40,3 +40,9 @@ func Free(t testing.TB) int {
 	t.Fatalf("no free port between %d and %d", lowest, lowest+span)
 	return 0
 }
+
+// Closed is an address at which nobody listens.
+func Closed(t testing.TB) string {
+	t.Helper()
+	return fmt.Sprintf("127.0.0.1:%d", Free(t))
+}

@@ -24,3 +24,8 @@ func TestNoPortTwice(t *testing.T) {
 	}
 	require.NotEqual(t, port+1, ports.Free(t), "somebody listens there")
 }
+
+func TestClosed(t *testing.T) {
+	_, err := net.Dial("tcp", ports.Closed(t))
+	require.Error(t, err)
+}

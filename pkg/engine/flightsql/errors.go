@@ -57,12 +57,12 @@ func (e *Engine) wrap(err error, c *call, g *guard) *engine.Error {
 		if told && s.Code() == codes.Unavailable && (e.refused() || failed != nil) {
 			out.Phase = engine.NotSent
 		}
-	case !g.wasSent():
+	case !g.WasSent():
 		out.Phase = engine.NotSent
-		if g.wasLate() {
+		if g.WasLate() {
 			out.Err = engine.ErrGuardExpired
 		}
-	case g.wasLate():
+	case g.WasLate():
 		out.Err = errHalfSent // whoever reads ErrGuardExpired may send it again
 	}
 	return out

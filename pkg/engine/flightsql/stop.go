@@ -39,7 +39,7 @@ func (r *rows) halt(cause error) {
 		if r.finished.Load() {
 			return
 		}
-		sent := r.guard.bar()
+		sent := r.guard.Bar()
 		r.mu.Lock()
 		r.cause = cause
 		info := r.info
@@ -131,7 +131,7 @@ func (r *rows) settle(err error) *engine.Error {
 	r.mu.Unlock()
 	out := &engine.Error{Engine: Kind, Err: cause}
 	switch {
-	case !r.guard.wasSent():
+	case !r.guard.WasSent():
 		out.Phase = engine.NotSent
 		return out
 	case unconfirmed != nil:

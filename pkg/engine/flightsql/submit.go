@@ -33,11 +33,11 @@ var queries = []shape.Statement{shape.Select, shape.Show, shape.Explain, shape.C
 // Submit sends the statement once and returns with its first rows, or its end. When ctx ends, now or while rows are read, it is
 // stopped at the server, not only dropped here.
 func (e *Engine) Submit(ctx context.Context, q engine.Query) (engine.Rows, error) {
-	g := &guard{before: q.SubmitBefore}
+	g := newGuard(q.SubmitBefore)
 	if ctx.Err() != nil {
 		return nil, &engine.Error{Engine: Kind, Phase: engine.NotSent, Err: context.Cause(ctx)}
 	}
-	if g.tooLate() {
+	if g.TooLate() {
 		return nil, &engine.Error{Engine: Kind, Phase: engine.NotSent, Err: engine.ErrGuardExpired}
 	}
 	headers, err := e.headers(q)
@@ -52,7 +52,7 @@ func (e *Engine) Submit(ctx context.Context, q engine.Query) (engine.Rows, error
 		if retried || !r.refusedLogin { // a server that did not let it in has not run it
 			return nil, err
 		}
-		g = &guard{before: q.SubmitBefore}
+		g = newGuard(q.SubmitBefore)
 	}
 }
 
@@ -67,7 +67,7 @@ func (e *Engine) submit(ctx context.Context, q engine.Query, g *guard, headers m
 		switch {
 		case ctx.Err() != nil:
 			failed.Code, failed.Name, failed.Err = "", "", context.Cause(ctx)
-		case g.tooLate():
+		case g.TooLate():
 			failed.Code, failed.Name, failed.Err = "", "", engine.ErrGuardExpired
 		}
 		return r, failed
@@ -127,7 +127,7 @@ func (r *rows) start(q engine.Query) error {
 	r.info, r.endpoints = info, info.GetEndpoint()
 	r.mu.Unlock()
 	r.asked = r.dialled.Load()
-	if r.guard.tooLate() { // nothing asks for rows any more
+	if r.guard.TooLate() { // nothing asks for rows any more
 		return errHalfSent
 	}
 	r.describe(info)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pointsman/pointsman/pkg/engine"
+	"github.com/pointsman/pointsman/pkg/engine/wire"
 )
 
 // plan is what is read of EXPLAIN (FORMAT JSON).
@@ -22,21 +23,11 @@ type plan []struct {
 // reads: the figures of a scan are of what it lets through.
 func (e *Engine) Explain(ctx context.Context, q engine.Query) (engine.Plan, error) {
 	q.ID, q.SQL, q.ReadOnly = "explain-"+uuid.NewString(), "EXPLAIN (FORMAT JSON) "+q.SQL, true
-	rows, err := e.Submit(ctx, q)
+	text, err := wire.Text(e.Submit(ctx, q))
 	if err != nil {
 		return engine.Plan{}, fmt.Errorf("explaining a query: %w", err)
 	}
-	var out engine.Plan
-	for rows.Next() {
-		values, err := rows.Values()
-		if err == nil && len(values) == 1 {
-			out.Text, _ = values[0].(string)
-		}
-	}
-	_ = rows.Close()
-	if err := rows.Err(); err != nil {
-		return engine.Plan{}, fmt.Errorf("explaining a query: %w", err)
-	}
+	out := engine.Plan{Text: text}
 	var p plan
 	if json.Unmarshal([]byte(out.Text), &p) == nil && len(p) > 0 {
 		out.ResultRows, out.Cost = p[0].Plan.PlanRows, p[0].Plan.TotalCost

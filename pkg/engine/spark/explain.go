@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pointsman/pointsman/pkg/engine"
+	"github.com/pointsman/pointsman/pkg/engine/wire"
 )
 
 var _ engine.Explainer = (*Engine)(nil)
@@ -17,24 +18,11 @@ var _ engine.Explainer = (*Engine)(nil)
 // and counts rows of tables with statistics, and of ranges.
 func (e *Engine) Explain(ctx context.Context, q engine.Query) (engine.Plan, error) {
 	q.ID, q.SQL = "", "EXPLAIN COST\n"+q.SQL
-	rows, err := e.submit(ctx, q)
+	text, err := wire.Text(e.Submit(ctx, q))
 	if err != nil {
 		return engine.Plan{}, fmt.Errorf("explaining a query: %w", err)
 	}
-	defer func() { _ = rows.Close() }()
-	var plan engine.Plan
-	for rows.Next() {
-		values, err := rows.Values()
-		if err != nil {
-			return engine.Plan{}, fmt.Errorf("explaining a query: %w", err)
-		}
-		if len(values) == 1 {
-			plan.Text, _ = values[0].(string)
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return engine.Plan{}, fmt.Errorf("explaining a query: %w", err)
-	}
+	plan := engine.Plan{Text: text}
 	if !strings.HasPrefix(strings.TrimSpace(plan.Text), "==") {
 		return engine.Plan{}, fmt.Errorf("explaining a query: %w", unplanned(plan.Text))
 	}

@@ -150,7 +150,7 @@ func (r *rows) receive() *engine.Error {
 		switch {
 		case r.run.Err() != nil:
 			return r.engine.wrap(context.Cause(r.run))
-		case errors.Is(err, errQuiet) && r.guard.wasSent():
+		case errors.Is(err, errQuiet) && r.guard.WasSent():
 			began = time.Now() // nothing was refused: the operation is still there, as far as is known
 			r.engine.knock(r.run, r.names)
 			r.again()
@@ -158,8 +158,8 @@ func (r *rows) receive() *engine.Error {
 		case errors.Is(err, io.EOF), told && f.is(classDisconnected): // each stream has an end, or somebody else looks
 		case told:
 			return r.refused(f)
-		case !r.guard.wasSent():
-			if r.guard.tooLate() {
+		case !r.guard.WasSent():
+			if r.guard.TooLate() {
 				err = engine.ErrGuardExpired
 			}
 			return r.unsent(err)

@@ -52,7 +52,7 @@ func TestGuardHoldsTheEndOfTheRequestOnly(t *testing.T) {
 		for _, step := range []int{1, 5, 7, 1000} { // however the bytes are cut
 			g := &guard{}
 			if c.before != 0 {
-				g.before = time.Now().Add(c.before)
+				g.Before = time.Now().Add(c.before)
 			}
 			raw := &socket{}
 			conn := &guarded{Conn: raw, guard: g}
@@ -67,16 +67,16 @@ func TestGuardHoldsTheEndOfTheRequestOnly(t *testing.T) {
 			for _, p := range [][]byte{hello, head, part} {
 				require.NoError(t, write(p), c.name)
 			}
-			require.False(t, g.wasSent())
+			require.False(t, g.WasSent())
 			if c.bar {
-				require.False(t, g.bar())
+				require.False(t, g.Bar())
 			}
 			err := write(end)
-			require.Equal(t, c.sent, g.wasSent(), c.name)
+			require.Equal(t, c.sent, g.WasSent(), c.name)
 			if c.sent {
 				require.NoError(t, err)
 				require.True(t, bytes.HasSuffix(raw.got.Bytes(), end))
-				require.True(t, g.bar(), "it has left")
+				require.True(t, g.Bar(), "it has left")
 				require.NoError(t, write(frame(8, 0, "more")))
 				continue
 			}

@@ -40,7 +40,7 @@ func (r *rows) settle(err *engine.Error) *engine.Error {
 		cause := context.Cause(r.run)
 		unconfirmed := r.halt(cause) // waits for the one that is under way
 		err = r.stopped(cause, unconfirmed)
-	case !r.guard.wasSent():
+	case !r.guard.WasSent():
 		_ = r.halt(err)
 	case err.Phase == engine.Answered: // what it sends can't be read
 		if r.halt(err) != nil {
@@ -54,7 +54,7 @@ func (r *rows) settle(err *engine.Error) *engine.Error {
 // stopped is the error of an operation that was stopped from here.
 func (r *rows) stopped(cause, unconfirmed error) *engine.Error {
 	switch {
-	case !r.guard.wasSent():
+	case !r.guard.WasSent():
 		return &engine.Error{Engine: Kind, Phase: engine.NotSent, Err: cause}
 	case unconfirmed != nil:
 		return &engine.Error{
@@ -72,7 +72,7 @@ func (r *rows) stopped(cause, unconfirmed error) *engine.Error {
 func (r *rows) halt(cause error) error {
 	r.halting.Do(func() {
 		r.halted.Store(true)
-		sent := r.guard.bar() // from here on it does not leave any more
+		sent := r.guard.Bar() // from here on it does not leave any more
 		r.drop(cause)
 		if r.over.Load() || r.foreign {
 			return

@@ -31,11 +31,11 @@ func (e *Engine) Submit(ctx context.Context, q engine.Query) (engine.Rows, error
 }
 
 func (e *Engine) submit(ctx context.Context, q engine.Query) (*rows, error) {
-	g := &guard{before: q.SubmitBefore}
+	g := newGuard(q.SubmitBefore)
 	if err := ctx.Err(); err != nil {
 		return nil, &engine.Error{Engine: Kind, Phase: engine.NotSent, Err: context.Cause(ctx)}
 	}
-	if g.tooLate() {
+	if g.TooLate() {
 		return nil, &engine.Error{Engine: Kind, Phase: engine.NotSent, Err: engine.ErrGuardExpired}
 	}
 	r, err := e.newRows(q.ID, g)
@@ -158,7 +158,7 @@ func (r *rows) start(q engine.Query) *engine.Error {
 	if q.ID != "" {
 		request.Tags = []string{wire.Name(q.ID)}
 	}
-	if r.guard.tooLate() {
+	if r.guard.TooLate() {
 		return r.unsent(engine.ErrGuardExpired)
 	}
 	r.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pointsman/pointsman/pkg/engine"
+	"github.com/pointsman/pointsman/pkg/engine/wire"
 )
 
 var _ engine.Explainer = (*Engine)(nil)
@@ -41,24 +42,11 @@ func (r *rowCount) UnmarshalJSON(raw []byte) error {
 // unknown as a whole. Trino's costs are of processor, memory and network, and there is none of all three.
 func (e *Engine) Explain(ctx context.Context, q engine.Query) (engine.Plan, error) {
 	q.ID, q.SQL = "", "EXPLAIN (TYPE DISTRIBUTED, FORMAT JSON)\n"+q.SQL
-	rows, err := e.submit(ctx, q, false)
+	text, err := wire.Text(e.submit(ctx, q, false))
 	if err != nil {
 		return engine.Plan{}, fmt.Errorf("explaining a query: %w", err)
 	}
-	defer func() { _ = rows.Close() }()
-	var plan engine.Plan
-	for rows.Next() {
-		values, err := rows.Values()
-		if err != nil {
-			return engine.Plan{}, fmt.Errorf("explaining a query: %w", err)
-		}
-		if len(values) == 1 {
-			plan.Text, _ = values[0].(string)
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return engine.Plan{}, fmt.Errorf("explaining a query: %w", err)
-	}
+	plan := engine.Plan{Text: text}
 	plan.ResultRows, plan.ReadRows = planned(plan.Text)
 	return plan, nil
 }

@@ -6,15 +6,12 @@
 package spark
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -39,17 +36,16 @@ func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	java := script(t, "java")
 	home := script(t, "fetch")
-	here := folder(t)
 	dir := t.TempDir()
 	port, ui := ports.Free(t), ports.Free(t)
-	options, err := os.ReadFile(filepath.Join(here, "jvm.options"))
+	options, err := os.ReadFile(process.Beside(t, "jvm.options"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	args := append([]string{"-cp", home + "/conf:" + home + "/jars/*"}, strings.Fields(string(options))...)
 	args = append(args,
 		"-Djava.io.tmpdir="+dir, "org.apache.spark.deploy.SparkSubmit", "--class", "org.apache.spark.sql.connect.service.SparkConnectServer",
-		"--properties-file", filepath.Join(here, "spark.conf"))
+		"--properties-file", process.Beside(t, "spark.conf"))
 	for _, s := range append([]string{
 		"spark.master=local[2]", "spark.connect.grpc.binding.port=" + strconv.Itoa(port), "spark.ui.port=" + strconv.Itoa(ui),
 		"spark.sql.warehouse.dir=" + filepath.Join(dir, "warehouse"), "spark.local.dir=" + filepath.Join(dir, "local"),
@@ -137,29 +133,12 @@ func (s *Server) get(path string, into any) error {
 
 var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
 
-func folder(t testing.TB) string {
-	t.Helper()
-	_, source, _, ok := runtime.Caller(0)
-	if !ok || !filepath.IsAbs(source) {
-		t.Fatal("the place of spark.sh is unknown: build tests without -trimpath")
-	}
-	return filepath.Dir(source)
-}
-
 // script asks spark.sh, which lies beside this source, for a Java or for Spark's folder.
 func script(t testing.TB, what string) string {
 	t.Helper()
-	cmd := exec.Command("bash", filepath.Join(folder(t), "spark.sh"), what)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err == nil {
-		return strings.TrimSpace(string(out))
+	out, missing := process.Ask(t, process.Beside(t, "spark.sh"), what)
+	if missing != "" {
+		process.Skip(t, "spark", missing)
 	}
-	said := strings.TrimSpace(stderr.String())
-	if strings.Contains(said, " not found: ") {
-		process.Skip(t, "spark", said)
-	}
-	t.Fatalf("spark.sh %s: %v\n%s", what, err, said)
-	return ""
+	return out
 }

@@ -6,7 +6,6 @@
 package trino
 
 import (
-	"bytes"
 	"context"
 	"embed"
 	"fmt"
@@ -15,9 +14,7 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -137,26 +134,14 @@ var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 // script asks trino.sh, which lies beside this source, for a JDK or for the server's folder.
 func script(t testing.TB, what string) string {
 	t.Helper()
-	_, source, _, ok := runtime.Caller(0)
-	if !ok || !filepath.IsAbs(source) {
-		t.Fatal("the place of trino.sh is unknown: build tests without -trimpath")
-	}
-	cmd := exec.Command("bash", filepath.Join(filepath.Dir(source), "trino.sh"), what)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err == nil {
-		return strings.TrimSpace(string(out))
-	}
-	said := strings.TrimSpace(stderr.String())
+	out, missing := process.Ask(t, process.Beside(t, "trino.sh"), what)
 	switch {
-	case what == "java":
-		t.Skipf("SKIP real trino: %s", said) // also where real servers are required
-	case strings.Contains(said, " not found: "):
-		process.Skip(t, "trino", said)
+	case missing != "" && what == "java":
+		t.Skipf("SKIP real trino: %s", missing) // also where real servers are required
+	case missing != "":
+		process.Skip(t, "trino", missing)
 	}
-	t.Fatalf("trino.sh %s: %v\n%s", what, err, said)
-	return ""
+	return out
 }
 
 func lines(t testing.TB, name string) []string {
