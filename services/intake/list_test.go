@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -52,6 +53,18 @@ func TestList(t *testing.T) {
 	require.Nil(t, running.TotalMs)
 	require.Nil(t, running.SLAHit, "what has not ended has neither hit nor missed")
 	require.Equal(t, []string{ids[1]}, names(list("?cluster=batch")))
+	another := start(t, b.broker, nil) // which reads all of it at once
+	a := another.do("GET", "/v1/tasks", "")
+	var later intake.TaskList
+	require.NoError(t, json.Unmarshal(a.body, &later))
+	changed := func(l intake.TaskList) map[string]time.Time {
+		out := map[string]time.Time{}
+		for _, s := range l.Tasks {
+			out[s.TaskID] = s.ChangedAt.Truncate(time.Millisecond)
+		}
+		return out
+	}
+	require.Equal(t, changed(all), changed(later), "when it changed, and not when it was read")
 	two := list("?limit=2")
 	require.Len(t, two.Tasks, 2)
 	require.True(t, two.More)

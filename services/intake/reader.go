@@ -32,7 +32,7 @@ func newReader(cfg Config, deps stream.Deps, b *board.Board, now func() time.Tim
 	m := newReaderMetrics(deps.Registry)
 	return &reader{
 		kafka: cfg.Kafka, deps: deps, since: func() time.Time { return now().Add(-cfg.Tasks.LookBack) },
-		fold: fold{kafka: cfg.Kafka, board: b, now: now, skipped: m.skip},
+		fold: fold{kafka: cfg.Kafka, board: b, now: now, lookBack: cfg.Tasks.LookBack, skipped: m.skip},
 	}
 }
 

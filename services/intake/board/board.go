@@ -68,7 +68,8 @@ type Board struct {
 
 	mu        sync.Mutex
 	tasks     map[string]*entry
-	byChange  *list.List // of *entry, the one that changed last in front
+	byChange  *list.List // of *entry, the one that was told of last in front
+	shuffled  bool       // byChange is out of the order of time: what was read on a start came partition by partition
 	forgotten *lru.Cache[string, string]
 	stats     Stats
 }
@@ -157,6 +158,9 @@ func (b *Board) Outcome(o event.Outcome, raw []byte, now time.Time) {
 	})
 }
 
+// sameMoment is how far apart changes may be that came in another order than they happened in: topics are read side by side.
+const sameMoment = 5 * time.Second
+
 // update applies a change to an entry, which is made when there is none. A Task that was let go does not come back in
 // pieces.
 func (b *Board) update(id string, now time.Time, change func(*entry) bool) {
@@ -186,7 +190,12 @@ func (b *Board) update(id string, now time.Time, change func(*entry) bool) {
 	} else {
 		b.byChange.MoveToFront(e.place)
 	}
-	e.changedAt = now
+	if e.changedAt.Before(now) {
+		e.changedAt = now
+	}
+	if next := e.place.Next(); next != nil && next.Value.(*entry).changedAt.Sub(e.changedAt) > sameMoment {
+		b.shuffled = true
+	}
 	b.stats.Bytes += e.bytes - before
 	close(e.changed)
 	e.changed = make(chan struct{})

@@ -345,3 +345,24 @@ func TestStatesAreThoseThatATaskShows(t *testing.T) {
 	require.NotContains(t, states, "lost")
 	require.Len(t, slices.Compact(slices.Sorted(slices.Values(states))), len(states))
 }
+
+// On a start the partitions are read one after the other.
+func TestAListIsInTheOrderOfTime(t *testing.T) {
+	b := board.New(board.Options{})
+	for _, minute := range []int{1, 3, 5, 2, 4} { // two partitions
+		put(t, b, task(fmt.Sprint(minute), "SELECT 1"), t0.Add(time.Duration(minute)*time.Minute))
+	}
+	put(t, b, change("5", 1, 1, "running", ""), t0) // a record of a clock that is behind
+	names := func() (out []string) {
+		list, _ := b.List(10, func(board.Summary) bool { return true })
+		for _, s := range list {
+			out = append(out, s.TaskID)
+		}
+		return out
+	}
+	require.Equal(t, []string{"5", "4", "3", "2", "1"}, names())
+	list, _ := b.List(1, func(board.Summary) bool { return true })
+	require.Equal(t, t0.Add(5*time.Minute), list[0].ChangedAt)
+	put(t, b, change("2", 1, 1, "running", ""), t0.Add(6*time.Minute))
+	require.Equal(t, []string{"2", "5", "4", "3", "1"}, names())
+}

@@ -1,6 +1,9 @@
 package board
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Summary is what a list says of a Task.
 type Summary struct {
@@ -22,6 +25,9 @@ type Summary struct {
 func (b *Board) List(limit int, wanted func(Summary) bool) (list []Summary, more bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.shuffled {
+		b.arrange()
+	}
 	for el := b.byChange.Front(); el != nil; el = el.Next() {
 		s := el.Value.(*entry).summary()
 		if !wanted(s) {
@@ -33,6 +39,19 @@ func (b *Board) List(limit int, wanted func(Summary) bool) (list []Summary, more
 		list = append(list, s)
 	}
 	return list, false
+}
+
+// arrange puts the Tasks into the order of their changes, once for all that was read out of it.
+func (b *Board) arrange() {
+	all := make([]*entry, 0, b.byChange.Len())
+	for el := b.byChange.Front(); el != nil; el = el.Next() {
+		all = append(all, el.Value.(*entry))
+	}
+	slices.SortStableFunc(all, func(x, y *entry) int { return y.changedAt.Compare(x.changedAt) })
+	for _, e := range all {
+		b.byChange.MoveToBack(e.place)
+	}
+	b.shuffled = false
 }
 
 func (e *entry) summary() Summary {
