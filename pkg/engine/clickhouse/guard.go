@@ -195,6 +195,9 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			_ = resp.Body.Close()
 			return nil, &formatError{f}
 		}
+		if resp.StatusCode == http.StatusOK && resp.ContentLength != 0 {
+			resp.Body = &headed{ReadCloser: resp.Body}
+		}
 	}
 	return resp, nil
 }

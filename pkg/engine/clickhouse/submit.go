@@ -44,7 +44,7 @@ func (e *Engine) Submit(ctx context.Context, q engine.Query) (engine.Rows, error
 			answered <- answer{err: err}
 			return
 		}
-		rows, err := conn.Query(call, q.SQL)
+		rows, err := ask(call, conn, q.SQL)
 		if errors.Is(err, io.EOF) && e.cfg.Protocol == Native {
 			rows, err = nil, nil // the statement has no result
 		}
@@ -67,6 +67,18 @@ func (e *Engine) Submit(ctx context.Context, q engine.Query) (engine.Rows, error
 	}
 	r.unhook = context.AfterFunc(ctx, r.abort)
 	return r, nil
+}
+
+var errGarbage = errors.New("the server answers what is no result")
+
+// ask sends a query. The driver trusts the lengths that a server gives, and panics on some.
+func ask(ctx context.Context, conn driver.Conn, sql string) (rows rowsdriver.Rows, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			rows, err = nil, fmt.Errorf("%w: %v", errGarbage, p)
+		}
+	}()
+	return conn.Query(ctx, sql)
 }
 
 // lane gives the connections that the submission uses, and how to give them back.
