@@ -26,7 +26,7 @@ func (e *Engine) Find(ctx context.Context, id string) (engine.Run, error) {
 		return engine.Run{}, fmt.Errorf("looking up a query: %w", err)
 	}
 	if !known {
-		if own, ok := e.mine.Load(id); ok {
+		if own, ok := e.mine.Load(id); ok && own.(*rows).guard.WasSent() { // before that its connection is still being made
 			return engine.Run{State: engine.RunActive, Elapsed: time.Since(own.(*rows).began)}, nil
 		}
 		return engine.Run{State: engine.RunUnknown}, nil

@@ -377,6 +377,61 @@ func TestATicketThatWasLost(t *testing.T) {
 	failed(t, err, engine.SentUnknown, failure.SubmitUnknown)
 }
 
+// What has not left yet does not run: a write of which that was said could not go elsewhere any more.
+func TestWhatHasNotLeftIsNotRunning(t *testing.T) {
+	s := script(t, &scripted{})
+	s.addr = silentBehind(t, s.addr, 1)
+	e := open(t, flightsql.Config{Name: "scripted", Addr: s.addr, DialTimeout: time.Second})
+	t.Cleanup(func() { _ = e.Close() })
+	_, err := e.Find(t.Context(), "t/1")
+	require.NoError(t, err, "the connection for looking up is made first")
+	ended := make(chan error)
+	go func() {
+		_, err := e.Submit(t.Context(), engine.Query{ID: "t/1", SQL: "INSERT INTO t VALUES (1)"})
+		ended <- err
+	}()
+	for {
+		run, err := e.Find(t.Context(), "t/1")
+		require.NoError(t, err)
+		require.Equal(t, engine.RunUnknown, run.State)
+		select {
+		case err := <-ended:
+			failed(t, err, engine.NotSent, failure.ClusterDown)
+			return
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// silentBehind is a way to a server that carries the first connections; on later ones nothing ever comes.
+func silentBehind(t *testing.T, server string, carried int) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var group sync.WaitGroup
+	t.Cleanup(func() { _ = l.Close(); group.Wait() })
+	group.Go(func() {
+		for n := 0; ; n++ {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			if n >= carried {
+				group.Go(func() { _, _ = io.Copy(io.Discard, client); _ = client.Close() })
+				continue
+			}
+			behind, err := net.Dial("tcp", server)
+			if err != nil {
+				_ = client.Close()
+				continue
+			}
+			group.Go(func() { _, _ = io.Copy(behind, client); _ = behind.Close() })
+			group.Go(func() { _, _ = io.Copy(client, behind); _ = client.Close() })
+		}
+	})
+	return l.Addr().String()
+}
+
 // cutBehind is a way to a server that carries what the first connection is answered once heard is closed, and then breaks.
 func cutBehind(t *testing.T, server string, heard <-chan struct{}) string {
 	t.Helper()
