@@ -1,6 +1,7 @@
 package faults_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/pointsman/pointsman/pkg/engine/flightsql/flightsqltest"
@@ -9,17 +10,38 @@ import (
 
 // TestFaultMatrixFlightSQL is the matrix on a server of Flight SQL over the embedded engine that can be asked for an attempt.
 func TestFaultMatrixFlightSQL(t *testing.T) {
+	n, lanes := plannedFlights(t, 30)
+	matrix(t, flights(t, "Flight SQL with pointsman's actions", false), n, lanes, *count > 0)
+}
+
+// TestFaultMatrixPlainFlightSQL is the matrix on one that knows the protocol and nothing else.
+func TestFaultMatrixPlainFlightSQL(t *testing.T) {
+	n, lanes := plannedFlights(t, 20)
+	e := flights(t, "Flight SQL", true)
+	e.blind = true
+	e.broken = slices.DeleteFunc(e.broken, func(b broken) bool { // it has no limit of memory, and nobody else can kill there
+		return b.class == "memory_limit" || b.class == operatorKill
+	})
+	matrix(t, e, n, lanes, *count > 0)
+}
+
+func plannedFlights(t *testing.T, few int) (n, lanes int) {
+	t.Helper()
 	if testing.Short() {
-		t.Skip("half a minute")
+		t.Skip("ten seconds")
 	}
-	n, lanes := 40, 10
 	if *count > 0 {
-		n, lanes = *count, *lanesOf
+		return *count, *lanesOf
 	}
+	return few, 10
+}
+
+func flights(t *testing.T, name string, plain bool) *target {
+	t.Helper()
 	e, behind := embedded(t)
-	server := flightsqltest.Start(t, flightsqltest.Config{Engine: behind.URL()})
+	server := flightsqltest.Start(t, flightsqltest.Config{Engine: behind.URL(), Plain: plain})
 	killEngine := e.kill
-	e.name, e.kind, e.addr, e.requests = "Flight SQL", "flightsql", server.Addr(), newCalls
+	e.name, e.kind, e.addr, e.requests = name, "flightsql", server.Addr(), newCalls
 	e.sessions, e.tickets = true, true // the connection is there before its statement leaves
 	e.url = func(addr string) string { return "grpc://" + addr }
 	e.config = executor.EngineConfig{Kind: "flightsql"}
@@ -31,5 +53,5 @@ func TestFaultMatrixFlightSQL(t *testing.T) {
 		}
 	}
 	e.kill = func() { server.Restart(t, killEngine) }
-	matrix(t, e, n, lanes, *count > 0)
+	return e
 }

@@ -39,6 +39,20 @@ func (r record) expect(t *target) expected {
 	if t.whole {
 		e.first = nil
 	}
+	if t.blind {
+		e = r.unseen(e)
+	}
+	return e
+}
+
+// unseen is what may also become of a Task where nobody can be asked what runs.
+func (r record) unseen(e expected) expected {
+	switch {
+	case (r.fault == cancelled || r.fault == deadline) && r.write && !r.moment.over(): // it left, and its end has no witness
+		e.ends = append(e.ends, unknown)
+	case r.fault == hang && r.moment == queued: // the one that has the slot hangs, and may run for all that is known
+		e.ends, e.first = append(e.ends, expired), nil
+	}
 	return e
 }
 

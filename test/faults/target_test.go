@@ -24,6 +24,7 @@ type target struct {
 	sessions   bool   // an attempt's session is made ready before its statement leaves
 	whole      bool   // a statement's answer comes over other connections than it went
 	resumes    bool   // it vouches for what it ran: the end of a write, or its rows, can be had over another connection
+	blind      bool   // nobody but the client that started it knows what runs there, or can stop it
 	tickets    bool   // a read runs once its rows are asked for
 	queue      string // unused when the queue is the executor's own line
 	requests   func() requests
