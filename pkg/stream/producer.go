@@ -80,9 +80,12 @@ func (p *Producer) Send(ctx context.Context, msgs ...Message) error {
 
 // Write is Send for records that are ready. Their topics carry the prefix. When too many records wait for the broker already, it waits
 // for room. It must not be called where the client calls back.
-func (p *Producer) Write(ctx context.Context, recs ...*kgo.Record) error {
+func (p *Producer) Write(ctx context.Context, recs ...*kgo.Record) error { return p.Start(ctx, recs...)() }
+
+// Start is Write that returns at once, with the wait for the acknowledgements.
+func (p *Producer) Start(ctx context.Context, recs ...*kgo.Record) (wait func() error) {
 	results := make(chan error, len(recs))
-	go func() { // the client has no way to be asked for room that ends with a context and leaves the records alone
+	hand := func() {
 		for i, rec := range recs {
 			if ctx.Err() != nil {
 				for range recs[i:] {
@@ -92,19 +95,37 @@ func (p *Producer) Write(ctx context.Context, recs ...*kgo.Record) error {
 			}
 			p.produce(ctx, (*kgo.Client).Produce, rec, func(_ *kgo.Record, err error) { results <- err })
 		}
-	}()
-	var errs []error
-	for range recs {
-		select {
-		case err := <-results:
-			if err != nil {
-				errs = append(errs, err)
-			}
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", ErrUnconfirmed, context.Cause(ctx))
-		}
 	}
-	return errors.Join(errs...)
+	if len(recs) <= few && p.roomy() {
+		hand() // a goroutine of its own would cost what the record itself costs
+	} else {
+		go hand() // the client has no way to be asked for room that ends with a context and leaves the records alone
+	}
+	return func() error {
+		var errs []error
+		for range recs {
+			select {
+			case err := <-results:
+				if err != nil {
+					errs = append(errs, err)
+				}
+			case <-ctx.Done():
+				return fmt.Errorf("%w: %w", ErrUnconfirmed, context.Cause(ctx))
+			}
+		}
+		return errors.Join(errs...)
+	}
+}
+
+// few is how many records are handed to the client at once when there is room for all of them, whoever else writes: a tenth of
+// what it takes may wait then, so that ninety writers would have to come at the same moment.
+const few = 100
+
+// roomy says that hardly anything waits for the broker.
+func (p *Producer) roomy() bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.client.BufferedProduceRecords() < few*10
 }
 
 // Produce writes one record and calls done with the outcome. done must be quick, and must not block. It does not wait for room: done

@@ -133,7 +133,7 @@ func readDecision(rec *kgo.Record) (d event.RouteDecision, f *stream.Fault) {
 	bad := func(class stream.FaultClass, format string, args ...any) (event.RouteDecision, *stream.Fault) {
 		return d, &stream.Fault{Class: class, Err: fmt.Errorf(format, args...)}
 	}
-	if err := json.Unmarshal(env.Data, &d); err != nil {
+	if err := d.UnmarshalJSON(env.Data); err != nil {
 		var named struct {
 			TaskID string `json:"taskId"`
 		}

@@ -130,7 +130,7 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (_ *App, err
 		return nil, err
 	}
 	a.Close("producer", func() error { a.producer.Close(); return nil })
-	a.inputs = &inputs{cfg: cfg.Kafka, write: a.producer.Write, log: a.log, metrics: a.metrics, clock: time.Now, on: cfg.Inputs.Enabled}
+	a.inputs = &inputs{cfg: cfg.Kafka, write: a.producer.Start, log: a.log, metrics: a.metrics, clock: time.Now, on: cfg.Inputs.Enabled}
 	if err = a.serveHTTP(ctx); err != nil {
 		return nil, err
 	}

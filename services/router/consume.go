@@ -115,26 +115,30 @@ type answer struct {
 	input    *route.Input
 }
 
-// publish writes decisions and their inputs, and returns when they are acknowledged.
+// publish writes decisions and their inputs, and returns when they are acknowledged. A query waits for its decision and nobody for
+// its input, so the decisions go first.
 func (a *App) publish(ctx context.Context, answers []answer) error {
-	var out, kept []*kgo.Record
-	for _, w := range answers {
-		rec, err := a.encode(w.decision, w.rec)
+	out, kept := make([]*kgo.Record, 0, len(answers)), make([]*kgo.Record, 0, len(answers))
+	for i := range answers {
+		rec, err := a.encode(&answers[i].decision, answers[i].rec)
 		if err != nil {
 			return err
 		}
 		out = append(out, rec)
-		if rec, ok := a.inputs.encode(w.input, w.rec); ok {
+	}
+	acknowledged := a.producer.Start(ctx, out...)
+	for i := range answers {
+		if rec, ok := a.inputs.encode(answers[i].input, answers[i].rec); ok {
 			kept = append(kept, rec)
 		}
 	}
-	acknowledged := a.inputs.start(ctx, kept)
-	if err := a.producer.Write(ctx, out...); err != nil {
+	keptToo := a.inputs.start(ctx, kept)
+	if err := acknowledged(); err != nil {
 		if err = a.shrink(ctx, out, err); err != nil {
 			return err
 		}
 	}
-	return acknowledged()
+	return keptToo()
 }
 
 // answer is the decision for a request, with its input when a policy made it, or false when the request gets none.
@@ -189,8 +193,8 @@ func (w *worker) deadLetter(ctx context.Context, r request) error {
 }
 
 // encode makes the record of a decision, in the trace of the record that asked for it.
-func (a *App) encode(d event.RouteDecision, from *kgo.Record) (*kgo.Record, error) {
-	data, err := event.Marshal(&d)
+func (a *App) encode(d *event.RouteDecision, from *kgo.Record) (*kgo.Record, error) {
+	data, err := event.Marshal(d)
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +236,7 @@ func (a *App) shrink(ctx context.Context, recs []*kgo.Record, cause error) error
 		refusal := a.rejectInvalid(invalidTask{task: bare(*d.Task), message: tooLargeToRoute}, time.Now().UTC())
 		// It answers for the very attempt whose decision did not fit, or the Task would wait for that one.
 		refusal.DecisionID, refusal.Attempt, refusal.Deadline, refusal.TaskDigest = d.DecisionID, d.Attempt, d.Deadline, d.TaskDigest
-		small, err := a.encode(refusal, rec)
+		small, err := a.encode(&refusal, rec)
 		if err != nil {
 			return err
 		}

@@ -27,7 +27,7 @@ import (
 // but an input that can't be kept (too large, no such topic) is counted and logged, and holds up no decision.
 type inputs struct {
 	cfg     stream.Config
-	write   func(context.Context, ...*kgo.Record) error
+	write   func(context.Context, ...*kgo.Record) (wait func() error)
 	log     *slog.Logger
 	metrics *metrics
 	clock   func() time.Time
@@ -52,9 +52,8 @@ func (i *inputs) start(ctx context.Context, recs []*kgo.Record) (wait func() err
 		i.metrics.inputs.WithLabelValues("skipped").Add(float64(len(recs)))
 		return func() error { return nil }
 	}
-	result := make(chan error, 1)
-	go func() { result <- i.write(ctx, recs...) }()
-	return sync.OnceValue(func() error { return i.settle(ctx, len(recs), <-result) })
+	acknowledged := i.write(ctx, recs...)
+	return sync.OnceValue(func() error { return i.settle(ctx, len(recs), acknowledged()) })
 }
 
 func (i *inputs) settle(ctx context.Context, n int, err error) error {

@@ -24,7 +24,10 @@ func keeper(t *testing.T, now *time.Time, writes *int, answer error) (*inputs, f
 	reg := prometheus.NewRegistry()
 	i := &inputs{
 		cfg: stream.DefaultConfig(), log: slog.New(slog.DiscardHandler), metrics: newMetrics(reg), clock: func() time.Time { return *now }, on: true,
-		write: func(_ context.Context, recs ...*kgo.Record) error { *writes += len(recs); return answer },
+		write: func(_ context.Context, recs ...*kgo.Record) func() error {
+			*writes += len(recs)
+			return func() error { return answer }
+		},
 	}
 	return i, func() map[string]int {
 		families, err := reg.Gather()
