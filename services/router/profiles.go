@@ -37,6 +37,7 @@ type profiles struct {
 	mu      sync.Mutex
 	next    *ask // being gathered for the next query; nil when nobody has asked since the last began
 	running bool
+	began   time.Time // when the query that runs did
 	warming bool
 	closed  chan struct{}
 	idle    sync.WaitGroup
@@ -58,6 +59,10 @@ type ask struct {
 
 // queryTime bounds a query that nobody waits for any more.
 const queryTime = 10 * time.Second
+
+// freshEnough is how old an answer may be to be used at once while history is asked again. It gets there only when history takes
+// longer than usual: waiting for it then would hold up every batch for as long as that lasts.
+const freshEnough = time.Minute
 
 // warmFor is how long after its last use a fingerprint is asked for again and again, so that nobody has to wait for it, and
 // warmMost how many of them are, those in use last.
@@ -111,7 +116,8 @@ func (a answers) of(fingerprint, bucket string) profile.Lookup {
 	return a[fingerprint][""]
 }
 
-// lookup returns what history says of each fingerprint. Those not in the cache, or too old there, are asked for together.
+// lookup returns what history says of each fingerprint. Those not in the cache, or too old there, are asked for together; only those
+// that are not known, or have not been for a while, are waited for.
 func (p *profiles) lookup(ctx context.Context, fingerprints []string) answers {
 	return p.lookupWithin(ctx, fingerprints, p.deadline)
 }
@@ -119,7 +125,7 @@ func (p *profiles) lookup(ctx context.Context, fingerprints []string) answers {
 // lookupWithin is lookup with a deadline of the caller's.
 func (p *profiles) lookupWithin(ctx context.Context, fingerprints []string, deadline time.Duration) answers {
 	out := make(answers, len(fingerprints))
-	var missing []string
+	var missing, old []string
 	now := p.clock()
 	for _, f := range fingerprints {
 		if _, ok := out[f]; ok {
@@ -134,8 +140,16 @@ func (p *profiles) lookupWithin(ctx context.Context, fingerprints []string, dead
 			p.metrics.profileLookups.WithLabelValues("cache").Inc()
 			continue
 		}
+		if ok && now.Sub(c.at) < freshEnough {
+			out[f], old = c.buckets, append(old, f)
+			p.metrics.profileLookups.WithLabelValues("late").Inc()
+			continue
+		}
 		out[f] = nil
 		missing = append(missing, f)
+	}
+	if len(old) > 0 {
+		p.join(old)
 	}
 	if len(missing) == 0 {
 		return out
@@ -188,9 +202,13 @@ func (p *profiles) warm() {
 	}
 }
 
-// await asks for the fingerprints and waits for the answer, at most for the deadline.
+// await asks for the fingerprints and waits for the answer, at most for the deadline. While a query runs that has been waited for that
+// long already nobody waits: history is slow then, and batch after batch would be.
 func (p *profiles) await(ctx context.Context, fingerprints []string, deadline time.Duration) error {
 	a := p.join(fingerprints)
+	if p.slow(deadline) {
+		return context.DeadlineExceeded
+	}
 	timer := time.NewTimer(deadline)
 	defer timer.Stop()
 	select {
@@ -201,6 +219,13 @@ func (p *profiles) await(ctx context.Context, fingerprints []string, deadline ti
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// slow says that a query has run for longer than somebody would wait.
+func (p *profiles) slow(deadline time.Duration) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.running && !p.began.IsZero() && p.clock().Sub(p.began) >= deadline
 }
 
 // join puts the fingerprints on the next query. One query runs at a time, so that a slow history gets fewer and larger
@@ -232,10 +257,11 @@ func (p *profiles) run() {
 		a := p.next
 		p.next = nil
 		if a == nil {
-			p.running = false
+			p.running, p.began = false, time.Time{}
 			p.mu.Unlock()
 			return
 		}
+		p.began = p.clock()
 		p.mu.Unlock()
 		a.err = p.query(a.fingerprints)
 		close(a.done)

@@ -22,9 +22,8 @@ import (
 
 // oracle is a history that takes its time, and records what it was asked.
 type oracle struct {
-	takes time.Duration
-
 	mu    sync.Mutex
+	takes time.Duration
 	calls [][]string
 	err   error
 }
@@ -32,12 +31,12 @@ type oracle struct {
 func (o *oracle) Profiles(ctx context.Context, fingerprints []string, _ time.Time) (map[profile.Key]profile.Profile, error) {
 	o.mu.Lock()
 	o.calls = append(o.calls, fingerprints)
-	err := o.err
+	err, takes := o.err, o.takes
 	o.mu.Unlock()
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-time.After(o.takes):
+	case <-time.After(takes):
 	}
 	if err != nil {
 		return nil, err
@@ -149,6 +148,42 @@ func TestNobodyWaitsForWhatWasInUseLately(t *testing.T) {
 		start := time.Now()
 		p.lookup(t.Context(), []string{"known"})
 		require.Equal(t, 50*time.Millisecond, time.Since(start), "after that somebody has to wait again")
+		p.close()
+	})
+}
+
+func TestASlowHistoryIsWaitedForOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &oracle{takes: 5 * time.Second}
+		p := newTestProfiles(t, o)
+		p.lookup(t.Context(), []string{"known"})
+		start := time.Now()
+		for range 20 {
+			require.False(t, p.lookup(t.Context(), []string{"known", "other"}).of("known", "").Asked)
+		}
+		require.Zero(t, time.Since(start), "its first batch has waited; those behind it do not")
+		time.Sleep(5 * time.Second)
+		require.Len(t, p.lookup(t.Context(), []string{"known"}).of("known", "").Found, 1, "the late answer")
+		p.close()
+	})
+}
+
+func TestNobodyWaitsForASlowHistoryWhenSomethingIsKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &oracle{takes: 10 * time.Millisecond}
+		p := newTestProfiles(t, o)
+		p.ttl = 2 * time.Second
+		p.lookup(t.Context(), []string{"known"})
+		o.mu.Lock()
+		o.takes = 20 * time.Second
+		o.mu.Unlock()
+		for range 15 {
+			time.Sleep(3 * time.Second) // the next answers are always overdue
+			start := time.Now()
+			require.Len(t, p.lookup(t.Context(), []string{"known"}).of("known", "").Found, 1)
+			require.Zero(t, time.Since(start))
+		}
+		time.Sleep(queryTime)
 		p.close()
 	})
 }
