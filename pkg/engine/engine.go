@@ -149,5 +149,11 @@ func (e *Error) Error() string { return e.Err.Error() }
 // Unwrap gives the driver's error.
 func (e *Error) Unwrap() error { return e.Err }
 
+// MostColumns is far more than a result has, and little enough to make room for. An adapter does not believe a server that announces more.
+const MostColumns = 1 << 17
+
+// ErrColumns is the cause when a server announces more than MostColumns.
+var ErrColumns = errors.New("the server announces more columns than a result can have")
+
 // ErrGuardExpired is the cause when SubmitBefore had passed before anything was sent.
 var ErrGuardExpired = errors.New("the submit guard of the claim has run out")

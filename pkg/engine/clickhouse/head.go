@@ -8,18 +8,16 @@ import (
 	"io"
 
 	"github.com/ClickHouse/ch-go/compress"
+
+	"github.com/pointsman/pointsman/pkg/engine"
 )
 
 const (
-	// mostColumns is far more than a result has, and little enough to make room for.
-	mostColumns = 1 << 17
 	// mostFrame is more than the first compressed frame of an answer has.
 	mostFrame = 64 << 20
 	// frameHeader is a frame's checksum, method, and its two sizes.
 	frameHeader = 16 + 1 + 4 + 4
 )
-
-var errColumns = errors.New("the server announces more columns than a result can have")
 
 // headed looks at the head of an answer before the driver does: the driver makes room for as many columns as the server announces, whatever that
 // is. Over the native protocol there is nothing to be seen here.
@@ -59,8 +57,8 @@ func (h *headed) look() {
 		h.failed = err
 		return
 	}
-	if count, ok := columnsOf(frame[:n]); ok && count > mostColumns {
-		h.failed = fmt.Errorf("%w: %d", errColumns, count)
+	if count, ok := columnsOf(frame[:n]); ok && count > engine.MostColumns {
+		h.failed = fmt.Errorf("%w: %d", engine.ErrColumns, count)
 	}
 }
 

@@ -3,6 +3,7 @@ package clickhouse_test
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"net/http"
 	"runtime"
 	"strings"
@@ -79,6 +80,7 @@ func TestServersThatLie(t *testing.T) {
 			require.ErrorAs(t, err, &said)
 			require.Equal(t, engine.SentUnknown, said.Phase)
 			require.Contains(t, said.Error(), c.message)
+			require.Equal(t, c.message == "more columns", errors.Is(err, engine.ErrColumns))
 			require.Equal(t, string(failure.SubmitUnknown), failure.Classify(failure.Report{Engine: clickhouse.Kind, Message: said.Error(), Reach: failure.SentUnknown}).Class)
 			require.Less(t, time.Since(began), 5*time.Second)
 			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20))

@@ -160,6 +160,9 @@ func (r *rows) open() error {
 	}
 	r.started = true
 	r.reader = reader
+	if n := reader.Schema().NumFields(); n > engine.MostColumns {
+		return fmt.Errorf("%w: %d", engine.ErrColumns, n)
+	}
 	if r.columns == nil {
 		r.columns = columnsOf(reader.Schema())
 	}

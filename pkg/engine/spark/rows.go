@@ -222,6 +222,9 @@ func (r *rows) take(m *connect.ExecutePlanResponse) *engine.Error {
 	}
 	r.mu.Unlock()
 	if s := m.GetSchema().GetStruct(); s != nil && r.columns == nil {
+		if n := len(s.GetFields()); n > engine.MostColumns {
+			return r.unreadable(fmt.Errorf("%w: %d", engine.ErrColumns, n))
+		}
 		for _, f := range s.GetFields() {
 			r.columns = append(r.columns, event.Column{Name: f.GetName(), Type: typeName(f.GetDataType())})
 			r.types = append(r.types, f.GetDataType())

@@ -259,6 +259,7 @@ func TestRowsThatAreNone(t *testing.T) {
 		"too many values":         column + `"data": [[1, 2]], ` + running,
 		"no columns":              `"data": [[1]], ` + running,
 		"a value of another type": column + `"data": [["one"]], ` + running,
+		"columns of nothing":      `"columns": [` + strings.Repeat(`{"name": "", "type": "unknown"},`, engine.MostColumns) + `{"name": "", "type": "unknown"}], ` + running,
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t, page, last)

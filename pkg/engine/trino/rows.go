@@ -3,6 +3,7 @@ package trino
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -97,8 +98,11 @@ func (r *rows) page() *engine.Error {
 			}
 			r.started = true
 			r.take(answer)
-			if answer.Error != nil {
+			switch {
+			case answer.Error != nil:
 				return answer.Error.failed()
+			case len(answer.Columns) > engine.MostColumns:
+				return &engine.Error{Engine: Kind, Phase: engine.Answered, Err: fmt.Errorf("%w: %d", engine.ErrColumns, len(answer.Columns))}
 			}
 			return nil
 		}
