@@ -35,6 +35,7 @@ func (l *Log) Run(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	})
+	said := ""
 	for ctx.Err() == nil {
 		err := l.follow(ctx)
 		if ctx.Err() != nil {
@@ -43,7 +44,10 @@ func (l *Log) Run(ctx context.Context) error {
 		l.mu.Lock()
 		l.turn(&l.unread, err.Error())
 		l.mu.Unlock()
-		l.cfg.Log.WarnContext(ctx, "reading the slots; starting anew", telemetry.KeyTopic, event.TopicSlots, telemetry.Err(err))
+		if err.Error() != said { // a broker that is gone is so for many rounds
+			said = err.Error()
+			l.cfg.Log.WarnContext(ctx, "reading the slots; starting anew", telemetry.KeyTopic, event.TopicSlots, telemetry.Err(err))
+		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(again):

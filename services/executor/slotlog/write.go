@@ -41,6 +41,7 @@ func (l *Log) send(ctx context.Context) {
 			producer.Close()
 		}
 	}()
+	said := ""
 	for bound.Err() == nil {
 		batch := l.next()
 		if len(batch) == 0 {
@@ -66,7 +67,10 @@ func (l *Log) send(ctx context.Context) {
 		if err == nil {
 			continue
 		}
-		l.cfg.Log.WarnContext(ctx, "writing to the slots; it is tried again", telemetry.KeyTopic, event.TopicSlots, telemetry.Err(err))
+		if err.Error() != said {
+			said = err.Error()
+			l.cfg.Log.WarnContext(ctx, "writing to the slots; it is tried again", telemetry.KeyTopic, event.TopicSlots, telemetry.Err(err))
+		}
 		select {
 		case <-time.After(again):
 		case <-bound.Done():

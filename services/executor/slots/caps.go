@@ -41,8 +41,8 @@ func Covers(c event.Caps, w event.SlotWant) bool {
 func Any(c event.Caps) bool {
 	n := c.Tenant
 	for _, m := range append([]map[string]int{c.Clusters, c.Tenants}, queues(c)...) {
-		for _, cap := range m {
-			n = max(n, cap)
+		for _, most := range m {
+			n = max(n, most)
 		}
 	}
 	return n > 0

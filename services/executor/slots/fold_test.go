@@ -182,8 +182,14 @@ func TestRepeatsAndNonsense(t *testing.T) {
 	require.Empty(t, l.apply(a), "a repeat")
 	require.Empty(t, l.Apply(0, l.at, record(event.SlotFree, "a", 1, 1, on("a", 0))), "what was read before")
 	for _, r := range []event.SlotRecord{
-		{}, {Kind: "new"}, {Kind: event.SlotCaps}, {Kind: event.SlotState}, {Kind: event.SlotFree, Epoch: 1, SlotWant: on("unknown", 0)},
-		{Kind: event.SlotAsk, Epoch: 1}, {Kind: event.SlotAsk, SlotWant: on("b", 0)}, {Kind: event.SlotFree, Partition: 4, Epoch: 9, SlotWant: on("a", 0)},
+		{},
+		{Kind: "new"},
+		{Kind: event.SlotCaps},
+		{Kind: event.SlotState},
+		{Kind: event.SlotFree, Epoch: 1, SlotWant: on("unknown", 0)},
+		{Kind: event.SlotAsk, Epoch: 1},
+		{Kind: event.SlotAsk, SlotWant: on("b", 0)},
+		{Kind: event.SlotFree, Partition: 4, Epoch: 9, SlotWant: on("a", 0)},
 	} {
 		require.Empty(t, l.apply(r))
 	}

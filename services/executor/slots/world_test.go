@@ -252,8 +252,10 @@ func (w *world) step(e *executor) {
 // have ended, all that waited have had their turn.
 func TestCapsHoldOverAllInterleavings(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &world{t: t,
-			now: began, all: slots.New(), epochs: map[int32]int64{}, open: map[string]event.SlotRecord{}, claimed: map[string]event.SlotRecord{}, engine: map[string]event.SlotWant{}}
+		w := &world{
+			t:   t,
+			now: began, all: slots.New(), epochs: map[int32]int64{}, open: map[string]event.SlotRecord{}, claimed: map[string]event.SlotRecord{}, engine: map[string]event.SlotWant{},
+		}
 		for i := range rapid.IntRange(1, 3).Draw(t, "executors") {
 			w.executors = append(w.executors, &executor{
 				name: fmt.Sprint("executor", i), fold: slots.New(), owns: map[int32]int64{},
