@@ -1,7 +1,6 @@
 package intake
 
 import (
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -49,19 +48,19 @@ func (f *fold) take(topic string, rec *kgo.Record) error {
 		return f.request(env, rec, now)
 	case event.TopicDecisions:
 		var d event.RouteDecision
-		if err := json.Unmarshal(env.Data, &d); err != nil {
+		if err := d.UnmarshalJSON(env.Data); err != nil {
 			return err
 		}
 		f.board.Decision(d, env.Data, now)
 	case event.TopicAttempts:
 		var a event.Attempt
-		if err := json.Unmarshal(env.Data, &a); err != nil {
+		if err := a.UnmarshalJSON(env.Data); err != nil {
 			return err
 		}
 		f.board.Attempt(a, env.Data, now)
 	case event.TopicOutcomes:
 		var o event.Outcome
-		if err := json.Unmarshal(env.Data, &o); err != nil {
+		if err := o.UnmarshalJSON(env.Data); err != nil {
 			return err
 		}
 		f.board.Outcome(o, env.Data, now)
@@ -88,7 +87,7 @@ func (f *fold) request(env stream.Envelope, rec *kgo.Record, now time.Time) erro
 	switch env.Type {
 	case event.QueryRequested:
 		var t query.Task
-		if err := json.Unmarshal(env.Data, &t); err != nil {
+		if err := t.UnmarshalJSON(env.Data); err != nil {
 			return err
 		}
 		t.ID = t.IDIn(query.Origin{
@@ -97,7 +96,7 @@ func (f *fold) request(env stream.Envelope, rec *kgo.Record, now time.Time) erro
 		f.board.Request(t, env.Data, now)
 	case event.CancelRequested:
 		var c event.Cancel
-		if err := json.Unmarshal(env.Data, &c); err != nil {
+		if err := c.UnmarshalJSON(env.Data); err != nil {
 			return err
 		}
 		f.board.Cancel(c, env.Data, now)

@@ -2,7 +2,6 @@ package profiler
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -128,7 +127,7 @@ func (l *loads) apply(rec *kgo.Record) {
 		return // the sink dead-letters it
 	}
 	var at event.Attempt
-	if json.Unmarshal(env.Data, &at) == nil {
+	if at.UnmarshalJSON(env.Data) == nil {
 		l.fold.Apply(at)
 	}
 }

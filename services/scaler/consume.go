@@ -53,19 +53,19 @@ func (f *fold) take(topic string, rec *kgo.Record) error {
 	switch topic {
 	case event.TopicDecisions:
 		var d event.RouteDecision
-		if err := json.Unmarshal(env.Data, &d); err != nil {
+		if err := d.UnmarshalJSON(env.Data); err != nil {
 			return err
 		}
 		f.demand.Decision(d, at)
 	case event.TopicAttempts:
 		var a event.Attempt
-		if err := json.Unmarshal(env.Data, &a); err != nil {
+		if err := a.UnmarshalJSON(env.Data); err != nil {
 			return err
 		}
 		f.demand.Attempt(a, at)
 	case event.TopicOutcomes:
 		var o event.Outcome
-		if err := json.Unmarshal(env.Data, &o); err != nil {
+		if err := o.UnmarshalJSON(env.Data); err != nil {
 			return err
 		}
 		f.demand.Outcome(o, at)
