@@ -176,7 +176,8 @@ func TestASleeperLosesItsSlot(t *testing.T) {
 	require.Len(t, b.atEngine(interactive), 1)
 	close(hold)
 	for i := range 4 {
-		require.Equal(t, event.Succeeded, b.outcome(fmt.Sprintf("t%d", i)).Status)
+		o := b.outcome(fmt.Sprintf("t%d", i))
+		require.Equal(t, event.Succeeded, o.Status, "%s: %v", o.TaskID, o.Failure)
 	}
 	require.Equal(t, 1, b.servers[interactive].mostAtOnce())
 	b.committed()
