@@ -160,6 +160,7 @@ func TestASleeperLosesItsSlot(t *testing.T) {
 	b.config = func(c *executor.Config) { c.Engines[0].SharedSlots = 1 }
 	hold := make(chan struct{})
 	b.servers[interactive].on("Q", behaviour{rows: 1, hold: hold})
+	b.servers[batch].on("Q", behaviour{rows: 1}) // a read that moves often enough may end there
 	sleeper := b.start()
 	at, release := sleeper.steps.stopAt(executor.StepClaiming, "t0/1")
 	b.decide(b.route("t0", "Q"))

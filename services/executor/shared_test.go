@@ -51,6 +51,7 @@ func TestCapsHoldAcrossExecutors(t *testing.T) {
 	}
 	engine := b.servers[interactive]
 	engine.on("Q", behaviour{rows: 1, slow: 50 * time.Millisecond})
+	b.servers[batch].on("Q", behaviour{rows: 1}) // a read that moves often enough may end there
 	tasks := 0
 	until := func(what string, so func() bool) { // there is always something to run
 		t.Helper()
