@@ -31,6 +31,7 @@ type bench struct {
 	t      *testing.T
 	broker *streamtest.Broker
 	part   int32
+	limit  int // of a record of the topic
 }
 
 func newBench(t *testing.T) *bench {
@@ -57,6 +58,9 @@ func (b *bench) start(caps event.Caps) *executor {
 	b.t.Helper()
 	deps := b.broker.Deps
 	deps.Registry = nil // each has its own
+	if b.limit > 0 {
+		deps.MaxBytes = func(string) int { return b.limit }
+	}
 	l := slotlog.New(slotlog.Config{
 		Owner: fmt.Sprint("executor", b.part), Kafka: b.broker.Config, Deps: deps, Log: b.broker.Deps.Log, StateEvery: 10,
 	}, caps)
@@ -255,6 +259,32 @@ func TestAStateSparesTheRest(t *testing.T) {
 	two.granted(w)
 	require.Less(t, b.kinds()[event.SlotState], 12, "one in ten")
 	require.Zero(t, b.kinds()[event.SlotCaps], "they are in the state")
+}
+
+// A state that no record can hold is left out, and holds nobody up.
+func TestAStateThatIsTooLarge(t *testing.T) {
+	b := newBench(t)
+	b.limit = 4000
+	one := b.start(event.Caps{Clusters: map[string]int{"c": 1, "d": 9}})
+	one.granted(one.ask("holds"))
+	for i := range 30 {
+		one.ask(fmt.Sprint("waits", i))
+	}
+	for i := range 50 {
+		w := on(fmt.Sprint(i))
+		w.Cluster = "d"
+		one.granted(one.askFor(w))
+		one.Free(w.AttemptID)
+	}
+	require.Zero(t, b.kinds()[event.SlotState])
+	two := b.start(event.Caps{Clusters: map[string]int{"c": 1, "d": 9}})
+	two.ask("late")
+	two.waits("late", "1 of 1")
+	for i := range 30 {
+		one.Free(fmt.Sprint("waits", i))
+	}
+	one.Free("holds")
+	require.Eventually(t, func() bool { return two.Why("late") == "" && one.Held("c") == 1 }, patience, time.Millisecond)
 }
 
 func TestATopicThatCantBeHad(t *testing.T) {

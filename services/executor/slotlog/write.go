@@ -63,8 +63,7 @@ func (l *Log) send(ctx context.Context) {
 			producer.Close()
 			producer = nil
 		}
-		l.written(ctx, err)
-		if err == nil {
+		if err = l.written(ctx, err); err == nil {
 			continue
 		}
 		if err.Error() != said {
@@ -100,8 +99,8 @@ func (l *Log) next() []*kgo.Record {
 	return recs
 }
 
-// written notes what became of what was in work.
-func (l *Log) written(ctx context.Context, err error) {
+// written notes what became of what was in work. It returns an error if that is to be tried again later.
+func (l *Log) written(ctx context.Context, err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -111,9 +110,11 @@ func (l *Log) written(ctx context.Context, err error) {
 	case errors.Is(err, stream.ErrTooLarge): // a state is the only large one; who starts without it reads further back
 		l.cfg.Log.WarnContext(ctx, "the state of the slots is too large for a record", telemetry.Err(err))
 		l.inWork = slices.DeleteFunc(l.inWork, func(r event.SlotRecord) bool { return r.Kind == event.SlotState })
+		return nil
 	default:
 		l.turn(&l.unwritten, err.Error())
 	}
+	return err
 }
 
 func (l *Log) encode(r event.SlotRecord) (*kgo.Record, error) {
