@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pointsman/pointsman/pkg/engine"
+	"github.com/pointsman/pointsman/pkg/engine/enginetest"
 	"github.com/pointsman/pointsman/pkg/engines"
 	"github.com/pointsman/pointsman/test/authority"
 	"github.com/pointsman/pointsman/test/real/mariadb"
@@ -53,9 +55,9 @@ func TestTLSOfPostgreSQL(t *testing.T) {
 	with.Admit("hostnossl all all 127.0.0.1/32 reject")
 	t.Run("a server that takes nobody without TLS", func(t *testing.T) {
 		s := overTLS{cfg: engines.Config{Kind: "postgres", User: postgres.User, Database: "postgres"}, authority: ca}
-		err := readAll(t.Context(), s.open(t, "postgres://HOST?sslmode=disable", with.Addr), "tls/4", "SELECT 1")
+		err := enginetest.End(t.Context(), s.open(t, "postgres://HOST?sslmode=disable", with.Addr), engine.Query{ID: "tls/4", SQL: "SELECT 1", ReadOnly: true})
 		require.ErrorContains(t, err, "no encryption", "the server's own word")
-		require.NoError(t, readAll(t.Context(), s.open(t, "postgres://HOST", with.Addr), "tls/5", "SELECT 1"), "TLS is preferred where the URL says nothing")
+		require.NoError(t, enginetest.End(t.Context(), s.open(t, "postgres://HOST", with.Addr), engine.Query{ID: "tls/5", SQL: "SELECT 1", ReadOnly: true}), "TLS is preferred where the URL says nothing")
 	})
 }
 
@@ -70,11 +72,11 @@ func TestTLSOfMariaDB(t *testing.T) {
 	}
 	s.exercise(t)
 	t.Run("without a check", func(t *testing.T) {
-		require.NoError(t, readAll(t.Context(), s.open(t, "mysql://HOST?tls=skip-verify", with.Addr), "tls/6", "SELECT 1"))
+		require.NoError(t, enginetest.End(t.Context(), s.open(t, "mysql://HOST?tls=skip-verify", with.Addr), engine.Query{ID: "tls/6", SQL: "SELECT 1", ReadOnly: true}))
 	})
 	with.Exec("SET GLOBAL require_secure_transport = ON")
 	t.Run("a server that takes nobody without TLS", func(t *testing.T) {
-		err := readAll(t.Context(), s.open(t, s.plain, with.Addr), "tls/4", "SELECT 1")
+		err := enginetest.End(t.Context(), s.open(t, s.plain, with.Addr), engine.Query{ID: "tls/4", SQL: "SELECT 1", ReadOnly: true})
 		require.ErrorContains(t, err, "a server that takes nobody without TLS says this too", "MariaDB's own word is that the access is denied")
 	})
 }

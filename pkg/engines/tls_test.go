@@ -14,6 +14,7 @@ import (
 	"github.com/pointsman/pointsman/pkg/embedded/chdb"
 	"github.com/pointsman/pointsman/pkg/embedded/chdb/chdbtest"
 	"github.com/pointsman/pointsman/pkg/engine"
+	"github.com/pointsman/pointsman/pkg/engine/enginetest"
 	"github.com/pointsman/pointsman/pkg/engine/flightsql/flightsqltest"
 	"github.com/pointsman/pointsman/pkg/engines"
 	"github.com/pointsman/pointsman/pkg/failure"
@@ -45,28 +46,17 @@ func (s overTLS) open(t *testing.T, form, addr string) engine.Engine {
 	return e
 }
 
-func readAll(ctx context.Context, e engine.Engine, id, sql string) error {
-	rows, err := e.Submit(ctx, engine.Query{ID: id, SQL: sql, ReadOnly: true})
-	if err != nil {
-		return err
-	}
-	for rows.Next() {
-	}
-	_ = rows.Close()
-	return rows.Err()
-}
-
 // exercise runs a query and a cancel over TLS, and then all that client and server can disagree on.
 func (s overTLS) exercise(t *testing.T) {
 	t.Run("a query, a look-up and a cancel", func(t *testing.T) {
 		e := s.open(t, s.secure, s.with)
 		require.NoError(t, e.Canary(t.Context()))
-		require.NoError(t, readAll(t.Context(), e, "tls/1", "SELECT 1"))
+		require.NoError(t, enginetest.End(t.Context(), e, engine.Query{ID: "tls/1", SQL: "SELECT 1", ReadOnly: true}))
 		_, err := e.Observe(t.Context())
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- readAll(ctx, e, "tls/2", s.slow) }()
+		go func() { ended <- enginetest.End(ctx, e, engine.Query{ID: "tls/2", SQL: s.slow, ReadOnly: true}) }()
 		state := func() engine.RunState {
 			run, err := e.Find(t.Context(), "tls/2")
 			require.NoError(t, err)
@@ -100,12 +90,12 @@ func (s overTLS) exercise(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.form == s.plain && s.talks {
-				require.NoError(t, readAll(t.Context(), s.open(t, c.form, c.addr), "tls/plain", "SELECT 1"))
+				require.NoError(t, enginetest.End(t.Context(), s.open(t, c.form, c.addr), engine.Query{ID: "tls/plain", SQL: "SELECT 1", ReadOnly: true}))
 				return
 			}
 			e := s.open(t, c.form, c.addr)
 			began := time.Now()
-			err := readAll(t.Context(), e, "tls/3", "SELECT 1")
+			err := enginetest.End(t.Context(), e, engine.Query{ID: "tls/3", SQL: "SELECT 1", ReadOnly: true})
 			var failed *engine.Error
 			require.ErrorAs(t, err, &failed)
 			require.Equal(t, engine.NotSent, failed.Phase)

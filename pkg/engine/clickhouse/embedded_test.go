@@ -14,6 +14,7 @@ import (
 	"github.com/pointsman/pointsman/pkg/engine/enginetest"
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/failure"
+	"github.com/pointsman/pointsman/test/ports"
 )
 
 // typesRow has one column per type that the port has to carry; its values are at the edges. The embedded engine answers in a
@@ -111,7 +112,7 @@ func TestEmbeddedEngine(t *testing.T) {
 			return open(t, clickhouse.Config{Name: "c", Addrs: []string{server.Addr()}, Canary: "SELECT count() FROM system.parts"})
 		},
 		Dead: func(t *testing.T) engine.Engine {
-			return open(t, clickhouse.Config{Name: "dead", Addrs: []string{closedPort(t)}, DialTimeout: time.Second})
+			return open(t, clickhouse.Config{Name: "dead", Addrs: []string{ports.Closed(t)}, DialTimeout: time.Second})
 		},
 		One: "SELECT toUInt8(1) AS n", Empty: "SELECT number FROM numbers(10) WHERE number > 100",
 		Addr: server.Addr(),

@@ -17,6 +17,7 @@ import (
 	"github.com/pointsman/pointsman/pkg/engine/enginetest"
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/failure"
+	"github.com/pointsman/pointsman/test/ports"
 )
 
 const serverConfig = `<yandex>
@@ -39,7 +40,7 @@ func startServer(t *testing.T) string {
 	}
 	dir := t.TempDir()
 	port := func() string {
-		_, p, err := net.SplitHostPort(closedPort(t))
+		_, p, err := net.SplitHostPort(ports.Closed(t))
 		require.NoError(t, err)
 		return p
 	}
@@ -77,7 +78,7 @@ func TestServer(t *testing.T) {
 			return open(t, clickhouse.Config{Name: "s", Addrs: []string{addr}, Protocol: clickhouse.Native, User: "default"})
 		},
 		Dead: func(t *testing.T) engine.Engine {
-			return open(t, clickhouse.Config{Name: "dead", Addrs: []string{closedPort(t)}, Protocol: clickhouse.Native, DialTimeout: time.Second})
+			return open(t, clickhouse.Config{Name: "dead", Addrs: []string{ports.Closed(t)}, Protocol: clickhouse.Native, DialTimeout: time.Second})
 		},
 		One: "SELECT toUInt8(1) AS n", Empty: "SELECT number FROM system.numbers WHERE number > 100 LIMIT 0",
 		Addr: addr,

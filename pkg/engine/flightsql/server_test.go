@@ -2,7 +2,6 @@ package flightsql_test
 
 import (
 	"context"
-	"net"
 	"testing"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/pointsman/pointsman/pkg/engine/flightsql/flightsqltest"
 	"github.com/pointsman/pointsman/pkg/failure"
 	"github.com/pointsman/pointsman/pkg/signal"
+	"github.com/pointsman/pointsman/test/ports"
 )
 
 func open(t *testing.T, cfg flightsql.Config) *flightsql.Engine {
@@ -24,15 +24,6 @@ func open(t *testing.T, cfg flightsql.Config) *flightsql.Engine {
 	e, err := flightsql.Open(cfg)
 	require.NoError(t, err)
 	return e
-}
-
-func closedPort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	addr := l.Addr().String()
-	require.NoError(t, l.Close())
-	return addr
 }
 
 // fixture is the embedded engine's, behind a server of Flight SQL.
@@ -44,7 +35,7 @@ func fixture(addr string) enginetest.Fixture {
 			return open(t, flightsql.Config{Name: "f", Addr: addr, Canary: "SELECT count() FROM system.parts"})
 		},
 		Dead: func(t *testing.T) engine.Engine {
-			return open(t, flightsql.Config{Name: "dead", Addr: closedPort(t), DialTimeout: time.Second})
+			return open(t, flightsql.Config{Name: "dead", Addr: ports.Closed(t), DialTimeout: time.Second})
 		},
 		Addr: addr,
 		OpenAt: func(t *testing.T, addr string) engine.Engine {

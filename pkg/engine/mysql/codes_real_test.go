@@ -91,27 +91,6 @@ var schema = []string{
 	"CREATE FUNCTION work.writes() RETURNS int BEGIN INSERT INTO work.tiny VALUES (1); RETURN 1; END",
 }
 
-func classOf(t *testing.T, err error) (code string, class failure.Class, phase engine.Phase) {
-	t.Helper()
-	var e *engine.Error
-	require.ErrorAs(t, err, &e)
-	f := failure.Classify(failure.Report{Engine: e.Engine, Code: e.Code, Name: e.Name, Message: e.Error(), Reach: failure.Reach(e.Phase)})
-	require.NotContains(t, f.Hint, "not in pointsman's table", "%v", err)
-	return e.Code, failure.Class(f.Class), e.Phase
-}
-
-// end runs a statement to its end.
-func end(ctx context.Context, e engine.Engine, q engine.Query) error {
-	rows, err := e.Submit(ctx, q)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-	}
-	return rows.Err()
-}
-
 func TestMariaDBCodes(t *testing.T) {
 	server := real.Start(t)
 	server.Exec(schema...)
@@ -119,9 +98,9 @@ func TestMariaDBCodes(t *testing.T) {
 	e := open(t, mysql.Config{Name: "m", Addr: server.Addr})
 	for i, c := range provoked {
 		t.Run(fmt.Sprintf("%s %.30s", c.code, strings.ReplaceAll(c.sql, "/", "|")), func(t *testing.T) {
-			err := end(t.Context(), e, engine.Query{ID: fmt.Sprintf("code-%d/1", i), SQL: c.sql, Settings: c.settings, ReadOnly: c.readOnly})
+			err := enginetest.End(t.Context(), e, engine.Query{ID: fmt.Sprintf("code-%d/1", i), SQL: c.sql, Settings: c.settings, ReadOnly: c.readOnly})
 			require.Error(t, err)
-			code, class, phase := classOf(t, err)
+			code, class, phase := enginetest.ClassOf(t, err)
 			require.Equal(t, c.code, code, "%v", err)
 			require.Equal(t, c.class, class, "%v", err)
 			require.Equal(t, engine.Answered, phase)
@@ -139,7 +118,7 @@ func TestMariaDBCodes(t *testing.T) {
 	}
 	t.Run("a lock that another one holds", func(t *testing.T) {
 		hold(t, "BEGIN", "UPDATE parent SET s = 'c' WHERE id = 2")
-		code, class, _ := classOf(t, end(t.Context(), e, engine.Query{
+		code, class, _ := enginetest.ClassOf(t, enginetest.End(t.Context(), e, engine.Query{
 			ID: "lock/1", SQL: "UPDATE parent SET s = 'd' WHERE id = 2", Settings: map[string]string{"innodb_lock_wait_timeout": "1"},
 		}))
 		require.Equal(t, "1205", code)
@@ -151,7 +130,7 @@ func TestMariaDBCodes(t *testing.T) {
 		// The other one has changed more, so it is not the one that is ended.
 		other := hold(t, "BEGIN", "UPDATE race SET n = 2 WHERE id = 2", "UPDATE race SET n = 2 WHERE id = 3", "UPDATE race SET n = 2 WHERE id = 4")
 		ended := make(chan error, 1)
-		go func() { ended <- end(t.Context(), e, engine.Query{ID: "deadlock/1", SQL: "CALL pair()"}) }()
+		go func() { ended <- enginetest.End(t.Context(), e, engine.Query{ID: "deadlock/1", SQL: "CALL pair()"}) }()
 		require.Eventually(t, func() bool {
 			var n int
 			require.NoError(t, server.Open().QueryRow("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'").Scan(&n))
@@ -162,7 +141,7 @@ func TestMariaDBCodes(t *testing.T) {
 			defer close(done)
 			_, _ = other.ExecContext(context.Background(), "UPDATE race SET n = 2 WHERE id = 1")
 		}()
-		code, class, _ := classOf(t, <-ended)
+		code, class, _ := enginetest.ClassOf(t, <-ended)
 		<-done
 		require.Equal(t, "1213", code)
 		require.Equal(t, failure.Resources, class)
@@ -171,7 +150,7 @@ func TestMariaDBCodes(t *testing.T) {
 		server.Exec("CREATE USER plain@'%'", "GRANT ALL ON work.* TO plain@'%'", "SET GLOBAL read_only = 1")
 		defer server.Exec("SET GLOBAL read_only = 0")
 		plain := open(t, mysql.Config{Name: "m", Addr: server.Addr, User: "plain", Database: "work"})
-		code, class, _ := classOf(t, end(t.Context(), plain, engine.Query{ID: "replica/1", SQL: "INSERT INTO tiny VALUES (1)"}))
+		code, class, _ := enginetest.ClassOf(t, enginetest.End(t.Context(), plain, engine.Query{ID: "replica/1", SQL: "INSERT INTO tiny VALUES (1)"}))
 		require.Equal(t, "1290", code)
 		require.Equal(t, failure.Semantic, class)
 	})
@@ -182,7 +161,7 @@ func TestMariaDBCodes(t *testing.T) {
 			"SELECT s FROM parent": "1143", "SELECT * FROM tiny": "1142", "SELECT * FROM mysql.user": "1142", "CALL raises()": "1370",
 			"SET GLOBAL read_only = 1": "1227", "CREATE DATABASE mine": "1044",
 		} {
-			code, class, _ := classOf(t, end(t.Context(), guest, engine.Query{ID: "rights" + want + "/1", SQL: sql}))
+			code, class, _ := enginetest.ClassOf(t, enginetest.End(t.Context(), guest, engine.Query{ID: "rights" + want + "/1", SQL: sql}))
 			require.Equal(t, want, code, sql)
 			require.Equal(t, failure.Permission, class, sql)
 		}
@@ -197,10 +176,10 @@ func TestMariaDBRefusals(t *testing.T) {
 	refused := func(t *testing.T, cfg mysql.Config) (string, failure.Class) {
 		cfg.Name, cfg.Addr, cfg.Flavour = "m", server.Addr, mysql.MariaDB
 		e := open(t, cfg)
-		err := end(t.Context(), e, engine.Query{ID: "refused/1", SQL: "SELECT 1"})
+		err := enginetest.End(t.Context(), e, engine.Query{ID: "refused/1", SQL: "SELECT 1"})
 		require.Error(t, err)
 		require.NotContains(t, err.Error(), "wrong-password")
-		code, class, phase := classOf(t, err)
+		code, class, phase := enginetest.ClassOf(t, err)
 		require.Equal(t, engine.NotSent, phase)
 		return code, class
 	}
@@ -226,7 +205,7 @@ func TestMariaDBRefusals(t *testing.T) {
 	}
 	t.Run("no such schema", func(t *testing.T) {
 		e := open(t, mysql.Config{Name: "m", Addr: server.Addr})
-		code, class, phase := classOf(t, end(t.Context(), e, engine.Query{ID: "schema/1", SQL: "SELECT 1", Database: "nowhere"}))
+		code, class, phase := enginetest.ClassOf(t, enginetest.End(t.Context(), e, engine.Query{ID: "schema/1", SQL: "SELECT 1", Database: "nowhere"}))
 		require.Equal(t, "1049", code)
 		require.Equal(t, failure.Semantic, class)
 		require.Equal(t, engine.NotSent, phase)
@@ -234,7 +213,7 @@ func TestMariaDBRefusals(t *testing.T) {
 	t.Run("a setting that does not exist, and one that can't be a name", func(t *testing.T) {
 		e := open(t, mysql.Config{Name: "m", Addr: server.Addr})
 		for _, name := range []string{"no_such", "a = 1; DROP TABLE t; --"} {
-			code, class, phase := classOf(t, end(t.Context(), e, engine.Query{ID: "setting/1", SQL: "SELECT 1", Settings: map[string]string{name: "1"}}))
+			code, class, phase := enginetest.ClassOf(t, enginetest.End(t.Context(), e, engine.Query{ID: "setting/1", SQL: "SELECT 1", Settings: map[string]string{name: "1"}}))
 			require.Equal(t, "1193", code)
 			require.Equal(t, failure.Semantic, class)
 			require.Equal(t, engine.NotSent, phase)
@@ -278,7 +257,7 @@ func TestMariaDBWhoStoppedIt(t *testing.T) {
 	watched(t) // and the server counts whole seconds since its start
 	lost := func(t *testing.T, err error) {
 		t.Helper()
-		code, class, phase := classOf(t, err)
+		code, class, phase := enginetest.ClassOf(t, err)
 		require.Empty(t, code)
 		require.Equal(t, failure.SubmitUnknown, class)
 		require.Equal(t, engine.SentUnknown, phase)
@@ -287,7 +266,7 @@ func TestMariaDBWhoStoppedIt(t *testing.T) {
 	run := func(t *testing.T, e engine.Engine, q engine.Query) (<-chan error, uint64) {
 		id := q.ID
 		ended := make(chan error, 1)
-		go func() { ended <- end(context.Background(), e, q) }()
+		go func() { ended <- enginetest.End(context.Background(), e, q) }()
 		var thread uint64
 		require.Eventually(t, func() bool {
 			return db.QueryRow("SELECT id FROM information_schema.processlist WHERE info LIKE '/* pointsman:"+id+" */%'").Scan(&thread) == nil
@@ -312,7 +291,7 @@ func TestMariaDBWhoStoppedIt(t *testing.T) {
 		e := open(t, mysql.Config{Name: "m", Addr: server.Addr})
 		ended, thread := slow(t, e, "killed")
 		server.Exec(fmt.Sprintf("KILL QUERY %d", thread))
-		code, class, _ := classOf(t, <-ended)
+		code, class, _ := enginetest.ClassOf(t, <-ended)
 		require.Equal(t, "1317", code)
 		require.Equal(t, failure.KilledByOperator, class)
 	})
@@ -322,7 +301,7 @@ func TestMariaDBWhoStoppedIt(t *testing.T) {
 		watched(t)
 		server.Exec(fmt.Sprintf("KILL CONNECTION %d", thread))
 		failed := <-ended
-		code, class, phase := classOf(t, failed)
+		code, class, phase := enginetest.ClassOf(t, failed)
 		require.Equal(t, "1927", code)
 		require.Equal(t, failure.KilledByOperator, class)
 		require.Equal(t, engine.Answered, phase)
@@ -340,21 +319,21 @@ func TestMariaDBWhoStoppedIt(t *testing.T) {
 		e := open(t, mysql.Config{Name: "m", Addr: server.Addr})
 		ended, _ := slow(t, e, "shutdown")
 		server.End(syscall.SIGTERM)
-		_, class, _ := classOf(t, <-ended)
+		_, class, _ := enginetest.ClassOf(t, <-ended)
 		require.Contains(t, []failure.Class{failure.ClusterDown, failure.SubmitUnknown}, class, "never an operator's wish")
-		_, class, phase := classOf(t, end(t.Context(), e, engine.Query{ID: "down/1", SQL: "SELECT 1"}))
+		_, class, phase := enginetest.ClassOf(t, enginetest.End(t.Context(), e, engine.Query{ID: "down/1", SQL: "SELECT 1"}))
 		require.Equal(t, failure.ClusterDown, class)
 		require.Equal(t, engine.NotSent, phase)
 		server.Again()
 		server.AwaitReady()
-		require.NoError(t, end(t.Context(), e, engine.Query{ID: "up/1", SQL: "SELECT 1"}), "the same client goes on")
+		require.NoError(t, enginetest.End(t.Context(), e, engine.Query{ID: "up/1", SQL: "SELECT 1"}), "the same client goes on")
 		require.NoError(t, e.Canary(t.Context()))
 	})
 	t.Run("the server is killed", func(t *testing.T) {
 		e := open(t, mysql.Config{Name: "m", Addr: server.Addr})
 		ended, _ := slow(t, e, "crash")
 		server.End(syscall.SIGKILL)
-		_, class, phase := classOf(t, <-ended)
+		_, class, phase := enginetest.ClassOf(t, <-ended)
 		require.Equal(t, failure.SubmitUnknown, class)
 		require.Equal(t, engine.SentUnknown, phase)
 		server.Again()
@@ -370,7 +349,7 @@ func TestTheZoneOfTheResourceProfile(t *testing.T) {
 	server := real.Start(t)
 	server.Exec("SET time_zone = '+00:00'", "CREATE TABLE work.moments (at timestamp)")
 	e := open(t, mysql.Config{Name: "m", Addr: server.Addr})
-	require.NoError(t, end(t.Context(), e, engine.Query{ID: "zone/1", SQL: "INSERT INTO moments VALUES ('2026-11-30 12:00:00')"}))
+	require.NoError(t, enginetest.End(t.Context(), e, engine.Query{ID: "zone/1", SQL: "INSERT INTO moments VALUES ('2026-11-30 12:00:00')"}))
 	read := func(id string, settings map[string]string) any {
 		rows, err := e.Submit(t.Context(), engine.Query{ID: id, SQL: "SELECT at FROM moments", Settings: settings})
 		require.NoError(t, err)

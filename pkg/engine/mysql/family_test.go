@@ -1,7 +1,6 @@
 package mysql_test
 
 import (
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/pointsman/pointsman/pkg/engine/enginetest"
 	"github.com/pointsman/pointsman/pkg/engine/mysql"
 	"github.com/pointsman/pointsman/pkg/engine/mysql/familytest"
+	"github.com/pointsman/pointsman/test/ports"
 )
 
 // server is a flavour that can't be run in tests, as its documentation and its sources say that it behaves.
@@ -77,15 +77,6 @@ var servers = []server{
 	},
 }
 
-func closed(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	addr := l.Addr().String()
-	require.NoError(t, l.Close())
-	return addr
-}
-
 func client(t *testing.T, cfg mysql.Config) engine.Engine {
 	t.Helper()
 	cfg.Name, cfg.User, cfg.Database = "f", "root", "work"
@@ -111,7 +102,7 @@ func TestFamily(t *testing.T) {
 				Kind: string(s.flavour),
 				Open: func(t *testing.T) engine.Engine { return client(t, mysql.Config{Addr: srv.Addr, Flavour: s.flavour}) },
 				Dead: func(t *testing.T) engine.Engine {
-					return client(t, mysql.Config{Addr: closed(t), Flavour: s.flavour, DialTimeout: time.Second})
+					return client(t, mysql.Config{Addr: ports.Closed(t), Flavour: s.flavour, DialTimeout: time.Second})
 				},
 				One: "SELECT 1 AS n", Empty: "SELECT n FROM empty", NoResult: "CREATE TABLE IF NOT EXISTS nothing (n int)",
 				Wrong: "SELECT * FROM no_such_table", Syntax: "SELEKT 1", Slow: "SELECT SLEEP(30)", Echo: "SELECT %d",

@@ -5,7 +5,6 @@ package mysql_test
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"testing"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/pointsman/pointsman/pkg/engine/mysql"
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/failure"
+	"github.com/pointsman/pointsman/test/ports"
 	real "github.com/pointsman/pointsman/test/real/mariadb"
 )
 
@@ -91,15 +91,6 @@ func open(t *testing.T, cfg mysql.Config) engine.Engine {
 	return e
 }
 
-func closedPort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	addr := l.Addr().String()
-	require.NoError(t, l.Close())
-	return addr
-}
-
 func TestMariaDB(t *testing.T) {
 	server := real.Start(t)
 	sql, columns, values := typesFixture(server)
@@ -114,7 +105,7 @@ func TestMariaDB(t *testing.T) {
 			return open(t, mysql.Config{Name: "m", Addr: addr, Flavour: mysql.MariaDB})
 		},
 		Dead: func(t *testing.T) engine.Engine {
-			return open(t, mysql.Config{Name: "dead", Addr: closedPort(t), Flavour: mysql.MariaDB, DialTimeout: time.Second})
+			return open(t, mysql.Config{Name: "dead", Addr: ports.Closed(t), Flavour: mysql.MariaDB, DialTimeout: time.Second})
 		},
 		One: "SELECT 1 AS n", Empty: "SELECT c00 FROM types WHERE FALSE",
 		NoResult: "CREATE TABLE IF NOT EXISTS nothing (n integer)",

@@ -13,6 +13,7 @@ import (
 	"github.com/pointsman/pointsman/pkg/engine/mysql"
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/failure"
+	"github.com/pointsman/pointsman/test/ports"
 	real "github.com/pointsman/pointsman/test/real/tidb"
 )
 
@@ -37,7 +38,7 @@ func TestTiDB(t *testing.T) {
 		Exceptions: map[string]string{"ReadsDoNotWrite": "TiDB's variables for read-only transactions do nothing"},
 		Kind:       string(mysql.TiDB),
 		Open:       func(t *testing.T) engine.Engine { return client(t, server.Addr) },
-		Dead:       func(t *testing.T) engine.Engine { return client(t, closed(t)) },
+		Dead:       func(t *testing.T) engine.Engine { return client(t, ports.Closed(t)) },
 		Addr:       server.Addr, OpenAt: client,
 		One: "SELECT 1 AS n", Empty: "SELECT a FROM types WHERE a < 0", NoResult: "CREATE TABLE IF NOT EXISTS nothing (n int)",
 		Types: "SELECT a, b, c, d, e, f, TIMESTAMP(f), h, i, j, k FROM types",

@@ -14,31 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pointsman/pointsman/pkg/engine"
+	"github.com/pointsman/pointsman/pkg/engine/enginetest"
 	"github.com/pointsman/pointsman/pkg/engine/postgres"
 	"github.com/pointsman/pointsman/pkg/failure"
 	real "github.com/pointsman/pointsman/test/real/postgres"
 )
-
-func classOf(t *testing.T, err error) (code string, class failure.Class, phase engine.Phase) {
-	t.Helper()
-	var e *engine.Error
-	require.ErrorAs(t, err, &e)
-	f := failure.Classify(failure.Report{Engine: e.Engine, Code: e.Code, Name: e.Name, Message: e.Error(), Reach: failure.Reach(e.Phase)})
-	require.NotContains(t, f.Hint, "not in pointsman's table")
-	return e.Code, failure.Class(f.Class), e.Phase
-}
-
-// end runs a statement to its end.
-func end(ctx context.Context, e engine.Engine, q engine.Query) error {
-	rows, err := e.Submit(ctx, q)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-	}
-	return rows.Err()
-}
 
 // provoked are statements and what the server says of them.
 var provoked = []struct {
@@ -131,9 +111,9 @@ func TestCodes(t *testing.T) {
 	e := open(t, postgres.Config{Name: "p", Addr: server.Addr})
 	for i, c := range provoked {
 		t.Run(fmt.Sprintf("%s %.30s", c.code, strings.ReplaceAll(c.sql, "/", "|")), func(t *testing.T) {
-			err := end(t.Context(), e, engine.Query{ID: fmt.Sprintf("code-%d/1", i), SQL: c.sql, Settings: c.settings, ReadOnly: c.readOnly})
+			err := enginetest.End(t.Context(), e, engine.Query{ID: fmt.Sprintf("code-%d/1", i), SQL: c.sql, Settings: c.settings, ReadOnly: c.readOnly})
 			require.Error(t, err)
-			code, class, phase := classOf(t, err)
+			code, class, phase := enginetest.ClassOf(t, err)
 			require.Equal(t, c.code, code, "%v", err)
 			require.Equal(t, c.class, class, "%v", err)
 			require.Equal(t, engine.Answered, phase)
@@ -145,7 +125,7 @@ func TestCodes(t *testing.T) {
 		defer conn.Close(context.Background())
 		_, err = conn.Exec(t.Context(), "BEGIN; LOCK TABLE short")
 		require.NoError(t, err)
-		code, class, _ := classOf(t, end(t.Context(), e, engine.Query{ID: "lock/1", SQL: "SELECT * FROM short", Settings: map[string]string{"lock_timeout": "50"}}))
+		code, class, _ := enginetest.ClassOf(t, enginetest.End(t.Context(), e, engine.Query{ID: "lock/1", SQL: "SELECT * FROM short", Settings: map[string]string{"lock_timeout": "50"}}))
 		require.Equal(t, "55P03", code)
 		require.Equal(t, failure.Resources, class)
 	})
@@ -157,7 +137,7 @@ func TestCodes(t *testing.T) {
 		require.NoError(t, err)
 		ended := make(chan error, 1)
 		go func() {
-			ended <- end(t.Context(), e, engine.Query{
+			ended <- enginetest.End(t.Context(), e, engine.Query{
 				ID: "deadlock/1", SQL: "DO $$ BEGIN LOCK TABLE child; LOCK TABLE hidden; END $$", Settings: map[string]string{"deadlock_timeout": "100"},
 			})
 		}()
@@ -174,7 +154,7 @@ func TestCodes(t *testing.T) {
 			defer close(done)
 			_, _ = conn.Exec(context.Background(), "LOCK TABLE child")
 		}()
-		code, class, _ := classOf(t, <-ended)
+		code, class, _ := enginetest.ClassOf(t, <-ended)
 		<-done
 		require.Equal(t, "40P01", code)
 		require.Equal(t, failure.Resources, class)
@@ -188,7 +168,7 @@ func TestCodes(t *testing.T) {
 		require.NoError(t, err)
 		ended := make(chan error, 1)
 		go func() {
-			ended <- end(t.Context(), e, engine.Query{ID: "race/1", SQL: "UPDATE race SET n = 2", Settings: map[string]string{"default_transaction_isolation": "repeatable read"}})
+			ended <- enginetest.End(t.Context(), e, engine.Query{ID: "race/1", SQL: "UPDATE race SET n = 2", Settings: map[string]string{"default_transaction_isolation": "repeatable read"}})
 		}()
 		require.Eventually(t, func() bool {
 			run, err := e.Find(t.Context(), "race/1")
@@ -197,7 +177,7 @@ func TestCodes(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 		_, err = conn.Exec(t.Context(), "COMMIT")
 		require.NoError(t, err)
-		code, class, _ := classOf(t, <-ended)
+		code, class, _ := enginetest.ClassOf(t, <-ended)
 		require.Equal(t, "40001", code)
 		require.Equal(t, failure.Resources, class)
 	})
@@ -215,10 +195,10 @@ func TestRefusals(t *testing.T) {
 		e, err := postgres.Open(cfg)
 		require.NoError(t, err)
 		defer e.Close()
-		err = end(t.Context(), e, engine.Query{ID: "refused/1", SQL: "SELECT 1"})
+		err = enginetest.End(t.Context(), e, engine.Query{ID: "refused/1", SQL: "SELECT 1"})
 		require.Error(t, err)
 		require.NotContains(t, err.Error(), "wrong-password")
-		code, class, phase := classOf(t, err)
+		code, class, phase := enginetest.ClassOf(t, err)
 		require.Equal(t, engine.NotSent, phase)
 		return code, class
 	}
@@ -242,7 +222,7 @@ func TestRefusals(t *testing.T) {
 	}
 	t.Run("a setting that does not exist", func(t *testing.T) {
 		e := open(t, postgres.Config{Name: "p", Addr: server.Addr})
-		code, class, phase := classOf(t, end(t.Context(), e, engine.Query{ID: "setting/1", SQL: "SELECT 1", Settings: map[string]string{"no_such": "1"}}))
+		code, class, phase := enginetest.ClassOf(t, enginetest.End(t.Context(), e, engine.Query{ID: "setting/1", SQL: "SELECT 1", Settings: map[string]string{"no_such": "1"}}))
 		require.Equal(t, "42704", code)
 		require.Equal(t, failure.Semantic, class)
 		require.Equal(t, engine.NotSent, phase)
@@ -251,7 +231,7 @@ func TestRefusals(t *testing.T) {
 		e, err := postgres.Open(postgres.Config{Name: "p", Addr: server.Addr, User: "locked", Password: "secret", Database: "postgres"})
 		require.NoError(t, err)
 		defer e.Close()
-		require.NoError(t, end(t.Context(), e, engine.Query{ID: "password/1", SQL: "SELECT 1"}))
+		require.NoError(t, enginetest.End(t.Context(), e, engine.Query{ID: "password/1", SQL: "SELECT 1"}))
 	})
 	t.Run("no connection left", func(t *testing.T) {
 		var held []*pgx.Conn
@@ -286,7 +266,9 @@ func TestWhoStoppedIt(t *testing.T) {
 	server := real.Start(t)
 	slow := func(t *testing.T, e engine.Engine, id string) <-chan error {
 		ended := make(chan error, 1)
-		go func() { ended <- end(context.Background(), e, engine.Query{ID: id, SQL: "SELECT pg_sleep(30)"}) }()
+		go func() {
+			ended <- enginetest.End(context.Background(), e, engine.Query{ID: id, SQL: "SELECT pg_sleep(30)"})
+		}()
 		require.Eventually(t, func() bool {
 			run, err := e.Find(t.Context(), id)
 			return err == nil && run.State == engine.RunActive
@@ -296,7 +278,7 @@ func TestWhoStoppedIt(t *testing.T) {
 	expect := func(t *testing.T, ended <-chan error, code string, class failure.Class) {
 		t.Helper()
 		err := <-ended
-		gotCode, gotClass, _ := classOf(t, err)
+		gotCode, gotClass, _ := enginetest.ClassOf(t, err)
 		require.Equal(t, code, gotCode, "%v", err)
 		require.Equal(t, class, gotClass, "%v", err)
 	}
@@ -317,12 +299,12 @@ func TestWhoStoppedIt(t *testing.T) {
 		ended := slow(t, e, "shutdown/1")
 		server.End(syscall.SIGINT)
 		expect(t, ended, "57P01", failure.ClusterDown)
-		_, class, phase := classOf(t, end(t.Context(), e, engine.Query{ID: "down/1", SQL: "SELECT 1"}))
+		_, class, phase := enginetest.ClassOf(t, enginetest.End(t.Context(), e, engine.Query{ID: "down/1", SQL: "SELECT 1"}))
 		require.Equal(t, failure.ClusterDown, class)
 		require.Equal(t, engine.NotSent, phase)
 		server.Again()
 		server.AwaitReady()
-		require.NoError(t, end(t.Context(), e, engine.Query{ID: "up/1", SQL: "SELECT 1"}), "the same client goes on")
+		require.NoError(t, enginetest.End(t.Context(), e, engine.Query{ID: "up/1", SQL: "SELECT 1"}), "the same client goes on")
 		require.NoError(t, e.Canary(t.Context()))
 	})
 	t.Run("another backend crashes", func(t *testing.T) {
@@ -334,7 +316,7 @@ func TestWhoStoppedIt(t *testing.T) {
 		require.NoError(t, syscall.Kill(int(conn.PgConn().PID()), syscall.SIGKILL)) // a child of this test's own server
 		expect(t, ended, "57P02", failure.SubmitUnknown)                            // it may have been over just before
 		server.AwaitReady()
-		require.NoError(t, end(t.Context(), e, engine.Query{ID: "back/1", SQL: "SELECT 1"}))
+		require.NoError(t, enginetest.End(t.Context(), e, engine.Query{ID: "back/1", SQL: "SELECT 1"}))
 	})
 	t.Run("the door is closing", func(t *testing.T) {
 		server.AwaitReady()
@@ -343,11 +325,11 @@ func TestWhoStoppedIt(t *testing.T) {
 		server.Signal(syscall.SIGTERM) // it waits for this session
 		e := open(t, postgres.Config{Name: "p", Addr: server.Addr})
 		require.Eventually(t, func() bool {
-			err := end(t.Context(), e, engine.Query{ID: "door/1", SQL: "SELECT 1"})
+			err := enginetest.End(t.Context(), e, engine.Query{ID: "door/1", SQL: "SELECT 1"})
 			if err == nil {
 				return false
 			}
-			code, class, phase := classOf(t, err)
+			code, class, phase := enginetest.ClassOf(t, err)
 			require.Equal(t, "57P03", code)
 			require.Equal(t, failure.ClusterDown, class)
 			require.Equal(t, engine.NotSent, phase)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"net"
 	"testing"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/pointsman/pointsman/pkg/engine/postgres"
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/failure"
+	"github.com/pointsman/pointsman/test/ports"
 	real "github.com/pointsman/pointsman/test/real/postgres"
 )
 
@@ -103,15 +103,6 @@ func open(t *testing.T, cfg postgres.Config) engine.Engine {
 	return e
 }
 
-func closedPort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	addr := l.Addr().String()
-	require.NoError(t, l.Close())
-	return addr
-}
-
 func TestServer(t *testing.T) {
 	server := real.Start(t)
 	server.Exec("CREATE TYPE mood AS ENUM ('calm', 'grim')")
@@ -124,7 +115,7 @@ func TestServer(t *testing.T) {
 		Addr:       server.Addr,
 		OpenAt:     func(t *testing.T, addr string) engine.Engine { return open(t, postgres.Config{Name: "p", Addr: addr}) },
 		Dead: func(t *testing.T) engine.Engine {
-			return open(t, postgres.Config{Name: "dead", Addr: closedPort(t), DialTimeout: time.Second})
+			return open(t, postgres.Config{Name: "dead", Addr: ports.Closed(t), DialTimeout: time.Second})
 		},
 		One: "SELECT 1 AS n", Empty: "SELECT relname FROM pg_class WHERE relname = 'none'",
 		NoResult: "CREATE TABLE IF NOT EXISTS nothing (n integer)",
@@ -157,12 +148,12 @@ func TestAReadDoesNotOutliveItsExecutor(t *testing.T) {
 		id := fmt.Sprintf("orphan-%t/1", readOnly)
 		ended := make(chan error, 1)
 		go func() {
-			ended <- end(t.Context(), mine, engine.Query{ID: id, SQL: "SELECT pg_sleep(20)", ReadOnly: readOnly})
+			ended <- enginetest.End(t.Context(), mine, engine.Query{ID: id, SQL: "SELECT pg_sleep(20)", ReadOnly: readOnly})
 		}()
 		require.Eventually(t, func() bool { return state(id) == engine.RunActive }, 5*time.Second, 10*time.Millisecond)
 		g.Set(enginetest.Fault{Deaf: true}) // not even the driver's own wish to stop it comes through
 		g.CutAll()
-		_, class, phase := classOf(t, <-ended)
+		_, class, phase := enginetest.ClassOf(t, <-ended)
 		require.Equal(t, failure.SubmitUnknown, class)
 		require.Equal(t, engine.SentUnknown, phase)
 		if readOnly {
@@ -186,14 +177,14 @@ func TestAWriteIsNotStoppedByABrokenConnection(t *testing.T) {
 	other := open(t, postgres.Config{Name: "p", Addr: server.Addr})
 	ended := make(chan error, 1)
 	go func() {
-		ended <- end(t.Context(), mine, engine.Query{ID: "write/1", SQL: "INSERT INTO written SELECT 1 FROM pg_sleep(1)"})
+		ended <- enginetest.End(t.Context(), mine, engine.Query{ID: "write/1", SQL: "INSERT INTO written SELECT 1 FROM pg_sleep(1)"})
 	}()
 	require.Eventually(t, func() bool {
 		run, err := other.Find(t.Context(), "write/1")
 		return err == nil && run.State == engine.RunActive
 	}, 5*time.Second, 10*time.Millisecond)
 	g.CutAll() // the way to the server stays open
-	_, class, _ := classOf(t, <-ended)
+	_, class, _ := enginetest.ClassOf(t, <-ended)
 	require.Equal(t, failure.SubmitUnknown, class)
 	require.Eventually(t, func() bool {
 		run, err := other.Find(t.Context(), "write/1")

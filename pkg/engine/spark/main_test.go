@@ -1,7 +1,6 @@
 package spark_test
 
 import (
-	"net"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,13 +19,4 @@ func open(t *testing.T, cfg spark.Config) engine.Engine {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = e.Close() })
 	return e
-}
-
-func closedPort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	addr := l.Addr().String()
-	require.NoError(t, l.Close())
-	return addr
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/pointsman/pointsman/pkg/engine/spark"
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/failure"
+	"github.com/pointsman/pointsman/test/ports"
 	real "github.com/pointsman/pointsman/test/real/spark"
 )
 
@@ -117,7 +118,7 @@ func suite(t *testing.T, server *real.Server) {
 		Kind:    spark.Kind, OwnNetwork: func(t *testing.T) { network(t, server) },
 		Open: func(t *testing.T) engine.Engine { return open(t, spark.Config{Name: "c", Addr: server.Addr}) },
 		Dead: func(t *testing.T) engine.Engine {
-			return open(t, spark.Config{Name: "dead", Addr: closedPort(t), DialTimeout: time.Second})
+			return open(t, spark.Config{Name: "dead", Addr: ports.Closed(t), DialTimeout: time.Second})
 		},
 		One: "SELECT count(*) FROM range(1)", Empty: "SELECT id FROM range(10) WHERE id = 100",
 		NoResult: "CREATE TABLE IF NOT EXISTS nothing (n bigint) USING parquet",

@@ -14,6 +14,7 @@ import (
 	"github.com/pointsman/pointsman/pkg/engine/trino"
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/failure"
+	"github.com/pointsman/pointsman/test/ports"
 	real "github.com/pointsman/pointsman/test/real/trino"
 )
 
@@ -121,7 +122,7 @@ func suite(t *testing.T, server *real.Server) {
 			return open(t, trino.Config{Name: "c", URL: server.URL(), Database: "tpch.tiny", ResourceGroup: "global.user-pm", Canary: "SELECT count(*) FROM tpch.tiny.region"})
 		},
 		Dead: func(t *testing.T) engine.Engine {
-			return open(t, trino.Config{Name: "dead", URL: "http://" + closedPort(t), DialTimeout: time.Second})
+			return open(t, trino.Config{Name: "dead", URL: "http://" + ports.Closed(t), DialTimeout: time.Second})
 		},
 		One: "SELECT count(*) FROM region WHERE regionkey = 1", Empty: "SELECT name FROM region WHERE regionkey = 100",
 		NoResult: "CREATE TABLE IF NOT EXISTS memory.default.nothing (n bigint)",
