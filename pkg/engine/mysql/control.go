@@ -151,6 +151,18 @@ const (
 )
 
 // killConnection stops what a connection runs, or the connection itself.
+// owns says whether a connection is an attempt's. Its lock tells it of a procedure too, whose statements have no comment in front.
+func (e *Engine) owns(ctx context.Context, attempt string, id uint64) (bool, error) {
+	t := e.traits()
+	if t.holder {
+		var by sql.NullInt64
+		err := e.control.QueryRowContext(ctx, aside+"SELECT IS_USED_LOCK('"+wire.LockName(attempt)+"')").Scan(&by)
+		return err == nil && by.Valid && uint64(by.Int64) == id, err
+	}
+	found, err := e.processes(ctx, t, attempt)
+	return slices.ContainsFunc(found, func(p process) bool { return p.id == id }), err
+}
+
 func (e *Engine) killConnection(ctx context.Context, id uint64, whole bool) error {
 	what := "QUERY"
 	if whole {

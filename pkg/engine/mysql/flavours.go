@@ -38,6 +38,8 @@ type traits struct {
 	readOnly string
 	// locks says that GET_LOCK keeps two sessions apart. Without it the list of processes is looked at, which is not atomic.
 	locks bool
+	// holder says that IS_USED_LOCK names the connection that has a lock.
+	holder bool
 	// group is the statement that puts a session into a workload group, given the group's name; nil if there are no such groups.
 	group func(name string) string
 	// hangsUp says that KILL CONNECTION closes the connection without a word, and that this was seen on a real server.
@@ -60,11 +62,11 @@ var flavours = map[Flavour]*traits{
 	// MySQL's time limit holds for SELECT only, and a session may not limit its memory.
 	MySQL: {
 		flavour: MySQL, explain: "EXPLAIN FORMAT=JSON", list: list, limit: "max_execution_time", limitText: millis,
-		readOnly: "transaction_read_only", locks: true, connections: "max_connections",
+		readOnly: "transaction_read_only", locks: true, holder: true, connections: "max_connections",
 	},
 	MariaDB: {
 		flavour: MariaDB, explain: "EXPLAIN FORMAT=JSON", list: listMariaDB, limit: "max_statement_time", limitText: seconds, memory: "max_session_mem_used",
-		readOnly: "tx_read_only", locks: true, connections: "max_connections", hangsUp: true,
+		readOnly: "tx_read_only", locks: true, holder: true, connections: "max_connections", hangsUp: true,
 	},
 	// TiDB's variables for read-only transactions do nothing. Its list is that of the one server.
 	TiDB: {

@@ -28,7 +28,9 @@ type session struct {
 	wire   *wire.Conn
 	reply  *replyConn
 	id     uint64 // the server's number of the connection
-	made   time.Time
+	// attempt is whose session it is, once it is prepared.
+	attempt string
+	made    time.Time
 	// local says that the session's time zone is one of the resource profile's, so that a TIMESTAMP is no instant that could be told.
 	local bool
 	once  sync.Once
@@ -241,6 +243,7 @@ const (
 
 // claim keeps one attempt from running twice.
 func (s *session) claim(ctx context.Context, t *traits, id string) error {
+	s.attempt = id
 	if !t.locks {
 		found, err := s.engine.processes(ctx, t, id)
 		if err == nil && len(found) > 0 {
@@ -257,8 +260,13 @@ func (s *session) claim(ctx context.Context, t *traits, id string) error {
 // mark is what leads an attempt's statement.
 func mark(id string) string { return "/* pointsman:" + wire.Name(id) + " */ " }
 
-// Stop tells the server to stop what runs in the session.
+// Stop tells the server to stop what runs in the session. A server that was started again gives its numbers anew, and a connection may not
+// have heard of that: so what is killed by a number has to be this attempt's.
 func (s *session) Stop(ctx context.Context) error {
+	mine, err := s.engine.owns(ctx, s.attempt, s.id)
+	if err != nil || !mine {
+		return err
+	}
 	return s.engine.killConnection(ctx, s.id, false)
 }
 

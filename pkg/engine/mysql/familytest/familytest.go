@@ -89,6 +89,7 @@ func Start(t testing.TB, traits Traits) *Server {
 		s.mu.Lock()
 		for _, c := range s.conns {
 			c.conn.Conn.Close()
+			c.end()
 		}
 		s.mu.Unlock()
 	})
@@ -113,6 +114,7 @@ var (
 	comments = regexp.MustCompile(`(?s)/\*.*?\*/\s*|\s*-- .*$`)
 	killing  = regexp.MustCompile(`^KILL (QUERY|CONNECTION) (\d+)$`)
 	sleeping = regexp.MustCompile(`^SELECT SLEEP\((\d+)\)$`)
+	holding  = regexp.MustCompile(`^SELECT IS_USED_LOCK\('([^']+)'\)$`)
 	locking  = regexp.MustCompile(`^SELECT GET_LOCK\('([^']+)', 0\)$`)
 	number   = regexp.MustCompile(`^SELECT (\d+)(?: AS n)?$`)
 	assigned = regexp.MustCompile(`(?i)([a-z_]+) = ('(?:[^']|'')*'|[-0-9.]+)`)
@@ -174,6 +176,8 @@ func (s *Server) answer(ctx context.Context, c *mysql.Conn, mine *session, sql s
 		return table([]string{"greedy"}, []string{"1"}), nil
 	case locking.MatchString(sql) && s.traits.Locks:
 		return table([]string{"GET_LOCK"}, []string{s.lock(c.ConnectionID, locking.FindStringSubmatch(sql)[1])}), nil
+	case holding.MatchString(sql) && s.traits.Locks:
+		return s.holder(holding.FindStringSubmatch(sql)[1]), nil
 	case number.MatchString(sql):
 		return integer(number.FindStringSubmatch(sql)[1]), nil
 	case showing.MatchString(sql):
@@ -237,14 +241,20 @@ func (s *Server) stop(id string) error {
 	if !ok {
 		return fail(Failure{1094, "Unknown thread id: " + id})
 	}
-	if c.info != "" {
-		select {
-		case <-c.kill:
-		default:
-			close(c.kill)
-		}
-	}
+	c.end()
 	return nil
+}
+
+// end ends what runs in a session. The lock is held.
+func (c *session) end() {
+	if c.info == "" {
+		return
+	}
+	select {
+	case <-c.kill:
+	default:
+		close(c.kill)
+	}
 }
 
 func (s *Server) lock(by uint32, name string) string {
@@ -255,6 +265,30 @@ func (s *Server) lock(by uint32, name string) string {
 	}
 	s.locks[name] = by
 	return "1"
+}
+
+// holder is the number of the connection that has a lock, or NULL.
+func (s *Server) holder(name string) *sqltypes.Result {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	result := integer("0")
+	result.Rows[0][0] = sqltypes.NULL
+	if by, held := s.locks[name]; held {
+		result.Rows[0][0] = sqltypes.NewInt64(int64(by))
+	}
+	return result
+}
+
+// Reuse makes all that runs somebody else's under the same numbers, as behind a restart of which a client has not heard.
+func (s *Server) Reuse() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.locks)
+	for _, c := range s.conns {
+		if c.info != "" {
+			c.info = "SELECT 1 FROM somebody.elses"
+		}
+	}
 }
 
 // processes is the list, in the server's own columns.
