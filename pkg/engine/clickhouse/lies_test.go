@@ -2,8 +2,10 @@ package clickhouse_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
+	"io"
 	"net/http"
 	"runtime"
 	"strings"
@@ -86,4 +88,46 @@ func TestServersThatLie(t *testing.T) {
 			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20))
 		})
 	}
+}
+
+// TestAServerThatSaysItHasKilled: what a server says of a kill is believed only when the query has gone from its list, and waited for within
+// a bound.
+func TestAServerThatSaysItHasKilled(t *testing.T) {
+	g := newGate(t, chdbtest.Start(t, chdb.Config{Name: "says-killed"}).Addr())
+	g.set(func(_ http.ResponseWriter, r *http.Request) bool {
+		body, err := io.ReadAll(r.Body)
+		if err == nil && strings.HasPrefix(string(body), "KILL QUERY") {
+			body = []byte("SELECT 'waiting' AS kill_status")
+		}
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		return false
+	})
+	e := open(t, clickhouse.Config{Name: "c", Addrs: []string{strings.TrimPrefix(g.URL, "http://")}})
+	t.Cleanup(func() { _ = e.Close() })
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := e.Submit(ctx, engine.Query{ID: "lives/1", SQL: "SELECT sum(sleepEachRow(0.1)) FROM numbers(300) SETTINGS max_block_size = 1"})
+		ended <- err
+	}()
+	active := func() bool {
+		run, err := e.Find(t.Context(), "lives/1")
+		return err == nil && run.State == engine.RunActive
+	}
+	require.Eventually(t, active, 15*time.Second, 20*time.Millisecond)
+	bound, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer stop()
+	found, err := e.Kill(bound, "lives/1")
+	require.True(t, found)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.True(t, active())
+
+	began := time.Now()
+	cancel()
+	var said *engine.Error
+	require.ErrorAs(t, <-ended, &said)
+	require.Equal(t, engine.SentUnknown, said.Phase)
+	require.ErrorContains(t, said, "did not confirm that it stopped")
+	require.Less(t, time.Since(began), 10*time.Second)
 }
