@@ -41,7 +41,7 @@ type chatter struct {
 func (d Deps) chatter() *slog.Logger {
 	h := d.log().Handler()
 	if c, ok := h.(calm); ok {
-		return slog.New(chatter{c.Handler, c.said})
+		return slog.New(chatter(c))
 	}
 	return slog.New(chatter{h, &repeats{}})
 }
