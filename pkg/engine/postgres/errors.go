@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -55,7 +56,7 @@ func (r *run) farewell() *pgconn.Notice {
 // message is what the server said, in one text.
 func (e *Engine) message(said *pgconn.PgError, r *run) string {
 	var b strings.Builder
-	b.WriteString(said.Message)
+	b.WriteString(cmp.Or(said.Message, "the server gives an error without a word"))
 	if said.Detail != "" {
 		b.WriteString("; " + said.Detail)
 	}
