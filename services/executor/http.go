@@ -19,6 +19,7 @@ func (a *App) health(tel *telemetry.Telemetry) {
 		}
 		return nil
 	})
+	tel.Health.Check("slots", func(context.Context) error { return a.slots.Err() })
 	if len(a.cfg.Engines) == 0 {
 		tel.Health.Check("engines", func(context.Context) error { return errors.New("no engine is configured") })
 	}

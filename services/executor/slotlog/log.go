@@ -7,6 +7,7 @@ package slotlog
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -231,6 +232,22 @@ func (l *Log) Turned() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.turned
+}
+
+// Err says why nobody can have a slot that a cap applies to; nil if they can, or if there is no cap.
+func (l *Log) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case !l.on:
+		return nil
+	case l.trouble() != "":
+		return errors.New(l.trouble())
+	case l.fold == nil:
+		return errors.New("the slots have not been read yet")
+	default:
+		return nil
+	}
 }
 
 // Why says what an attempt waits for; empty if it has not asked for anything here.

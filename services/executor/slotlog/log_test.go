@@ -150,6 +150,7 @@ func TestWithoutACapNothingIsWritten(t *testing.T) {
 	b := newBench(t)
 	e := b.start(event.Caps{})
 	require.False(t, e.Needed(on("a")))
+	require.NoError(t, e.Err())
 	e.Runs(e.part, on("a"))
 	e.Free("a")
 	e.Runs(e.part, on("b"))
@@ -297,9 +298,11 @@ func TestATopicThatCantBeHad(t *testing.T) {
 	one.waits("b", "the slots that all executors share can't be had: the broker has not answered for 2s")
 	<-turned
 	turned = one.Turned()
+	require.ErrorContains(t, one.Err(), "not answered")
 	fault.Remove()
 	one.granted(w)
 	<-turned
+	require.NoError(t, one.Err())
 	require.Empty(t, one.Why("b"))
 }
 
