@@ -63,3 +63,35 @@ func TestNumbersThatAreUsedAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestAServerThatSaysItHasKilled: what counts is the server's list, and that is waited for within a bound.
+func TestAServerThatSaysItHasKilled(t *testing.T) {
+	srv := familytest.Start(t, servers[0].traits)
+	srv.Deaf()
+	e := client(t, mysql.Config{Addr: srv.Addr, Flavour: servers[0].flavour, Spares: -1})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := e.Submit(ctx, engine.Query{ID: "T1/1", SQL: "SELECT SLEEP(30)"})
+		ended <- err
+	}()
+	active := func() bool {
+		run, err := e.Find(t.Context(), "T1/1")
+		return err == nil && run.State == engine.RunActive
+	}
+	require.Eventually(t, active, 10*time.Second, 10*time.Millisecond)
+	bound, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer stop()
+	found, err := e.Kill(bound, "T1/1")
+	require.True(t, found)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.True(t, active())
+	began := time.Now()
+	cancel()
+	var said *engine.Error
+	require.ErrorAs(t, <-ended, &said)
+	require.Equal(t, engine.SentUnknown, said.Phase)
+	require.ErrorContains(t, said, "did not confirm that it stopped")
+	require.Less(t, time.Since(began), 15*time.Second)
+}
