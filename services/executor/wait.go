@@ -104,12 +104,12 @@ func (y *try) asleep() bool { return y.p.app.watch.Asleep(y.target.Cluster, time
 // freeSlot leaves the line, or gives the slot back. What is let go may still run at the engine: it goes on holding the slot that all
 // executors count, until its next owner ends it.
 func (y *try) freeSlot() {
+	if y.place != nil {
+		y.place.Leave() // before the free: whoever stands in line may be asked for once more
+		y.place = nil
+	}
 	if !y.claimed || y.state.Terminal() {
 		y.p.app.slots.Free(y.id)
-	}
-	if y.place != nil {
-		y.place.Leave()
-		y.place = nil
 	}
 }
 

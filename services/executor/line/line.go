@@ -120,13 +120,6 @@ func (l *Line) Resize(slots int) {
 	l.grant()
 }
 
-// Kick looks again whether somebody can have a slot: what was refused before may be allowed now.
-func (l *Line) Kick() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.grant()
-}
-
 // Load is how many slots there are, how many are taken, and how many wait.
 func (l *Line) Load() (slots, used, waiting int) {
 	l.mu.Lock()
