@@ -24,8 +24,10 @@ func (in Input) MarshalWith(signals []byte) ([]byte, error) {
 	if err != nil || signals == nil {
 		return data, err
 	}
-	data = append(data[:len(data)-1], `,"signals":`...)
-	return append(append(data, signals...), '}'), nil
+	const name = `,"signals":`
+	out := make([]byte, 0, len(data)+len(name)+len(signals))
+	out = append(append(out, data[:len(data)-1]...), name...)
+	return append(append(out, signals...), '}'), nil
 }
 
 // UnmarshalJSON reads an input. Its policy is not there: the reader finds it by PolicyHash. Fields that this version does not

@@ -27,6 +27,9 @@ type Message struct {
 	Partition int32
 }
 
+// mostHeaders is how many headers Encode writes, and room for the trace's.
+const mostHeaders = 7 + 2
+
 // Encode turns a message into a record. The same message gives the same bytes.
 func (c Config) Encode(m Message) (*kgo.Record, error) {
 	switch {
@@ -38,7 +41,10 @@ func (c Config) Encode(m Message) (*kgo.Record, error) {
 	case m.Data != nil && !m.Fresh && !isJSON(m.Data):
 		return nil, fmt.Errorf("encoding %s for %s: data is not JSON", m.Type, m.Topic)
 	}
-	rec := &kgo.Record{Topic: c.Topic(m.Topic), Partition: m.Partition, Key: []byte(m.Key), Value: m.Data}
+	rec := &kgo.Record{
+		Topic: c.Topic(m.Topic), Partition: m.Partition, Key: []byte(m.Key), Value: m.Data,
+		Headers: make([]kgo.RecordHeader, 0, mostHeaders+len(m.Headers)),
+	}
 	add := func(name, value string) {
 		if value != "" {
 			rec.Headers = append(rec.Headers, kgo.RecordHeader{Key: name, Value: []byte(value)})
