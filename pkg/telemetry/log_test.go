@@ -43,15 +43,15 @@ func TestLoggerKeepsWhatOnlyLooksSecret(t *testing.T) {
 }
 
 func TestSQLIsShownAtDebugOnly(t *testing.T) {
-	const query = "SELECT name FROM people WHERE id = 4711"
+	const query = "SELECT name FROM people WHERE name = 'Marlowe'"
 	var out strings.Builder
 	log := telemetry.NewLogger(&out, telemetry.LogConfig{Level: slog.LevelDebug, Format: telemetry.LogJSON})
 	log.Info("routed", "sql", telemetry.SQL(query))
 	log.With("sql", telemetry.SQL(query)).Error("failed")
-	require.NotContains(t, out.String(), "4711")
+	require.NotContains(t, out.String(), "Marlowe")
 	require.Contains(t, out.String(), fmt.Sprintf("SQL of %d bytes", len(query)))
 	log.Debug("routed", "sql", telemetry.SQL(query))
-	require.Contains(t, out.String(), "4711")
+	require.Contains(t, out.String(), "Marlowe")
 }
 
 func TestLevel(t *testing.T) {

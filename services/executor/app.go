@@ -67,15 +67,9 @@ type Options struct {
 
 // Run is the whole service in a process of its own. again loads its configuration anew.
 func Run(ctx context.Context, cfg Config, again func() (Config, error)) error {
-	tel, err := telemetry.New(ctx, cfg.Telemetry, telemetry.Options{Service: group})
-	if err != nil {
-		return err
-	}
-	app, err := New(ctx, cfg, tel, Options{Again: again})
-	if err == nil {
-		err = lifecycle.Run(ctx, app)
-	}
-	return errors.Join(err, tel.Stop(context.WithoutCancel(ctx)))
+	return telemetry.Run(ctx, cfg.Telemetry, group, func(tel *telemetry.Telemetry) (lifecycle.App, error) {
+		return New(ctx, cfg, tel, Options{Again: again})
+	})
 }
 
 // goodbye is how long a broker that does not answer may hold up the stop. What matters is acknowledged by then, or read again by

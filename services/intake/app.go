@@ -37,15 +37,9 @@ var _ lifecycle.App = (*App)(nil)
 
 // Run is the whole service in a process of its own.
 func Run(ctx context.Context, cfg Config) error {
-	tel, err := telemetry.New(ctx, cfg.Telemetry, telemetry.Options{Service: "intake"})
-	if err != nil {
-		return err
-	}
-	app, err := New(ctx, cfg, tel)
-	if err == nil {
-		err = lifecycle.Run(ctx, app)
-	}
-	return errors.Join(err, tel.Stop(context.WithoutCancel(ctx)))
+	return telemetry.Run(ctx, cfg.Telemetry, "intake", func(tel *telemetry.Telemetry) (lifecycle.App, error) {
+		return New(ctx, cfg, tel)
+	})
 }
 
 // New wires the service. On an error it stops what it has opened.

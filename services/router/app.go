@@ -58,15 +58,9 @@ type App struct {
 
 // Run is the whole service in a process of its own.
 func Run(ctx context.Context, cfg Config) error {
-	tel, err := telemetry.New(ctx, cfg.Telemetry, telemetry.Options{Service: "router"})
-	if err != nil {
-		return err
-	}
-	app, err := New(ctx, cfg, tel)
-	if err == nil {
-		err = lifecycle.Run(ctx, app)
-	}
-	return errors.Join(err, tel.Stop(context.WithoutCancel(ctx)))
+	return telemetry.Run(ctx, cfg.Telemetry, "router", func(tel *telemetry.Telemetry) (lifecycle.App, error) {
+		return New(ctx, cfg, tel)
+	})
 }
 
 // New wires a router; Start sets it going. On an error it stops what it has opened.

@@ -55,15 +55,9 @@ var _ lifecycle.App = (*App)(nil)
 
 // Run is the whole service in a process of its own.
 func Run(ctx context.Context, cfg Config) error {
-	tel, err := telemetry.New(ctx, cfg.Telemetry, telemetry.Options{Service: group})
-	if err != nil {
-		return err
-	}
-	app, err := New(ctx, cfg, tel, Options{})
-	if err == nil {
-		err = lifecycle.Run(ctx, app)
-	}
-	return errors.Join(err, tel.Stop(context.WithoutCancel(ctx)))
+	return telemetry.Run(ctx, cfg.Telemetry, group, func(tel *telemetry.Telemetry) (lifecycle.App, error) {
+		return New(ctx, cfg, tel, Options{})
+	})
 }
 
 // New wires the scaler. On an error it stops what it has opened.
