@@ -13,6 +13,8 @@ var (
 		"3168": {name: "ER_SERVER_ISNT_AVAILABLE", class: ClusterDown, network: true},
 		"3169": {name: "ER_SESSION_WAS_KILLED", class: KilledByOperator},
 		"3572": {name: "ER_LOCK_NOWAIT", class: Resources},
+		"3651": {name: "ER_RESOURCE_GROUP_NOT_EXISTS", class: Semantic, hint: "The workload group that the resource profile or the queue names does not exist there."},
+		"3657": {name: "ER_RESOURCE_GROUP_DISABLED", class: Semantic, hint: "The server has no resource groups, so no workload group can be named."},
 	})
 
 	mariadb = merged(mysql, statements(mariadbStatements), map[string]entry{
@@ -62,7 +64,7 @@ var (
 		"8121": {name: "ErrPrivilegeCheckFail", class: Permission},
 		"8175": {name: "ErrMemoryExceedForQuery", class: MemoryLimit},
 		"8176": {name: "ErrMemoryExceedForInstance", class: MemoryLimit},
-		"8249": {name: "ErrResourceGroupNotExists", class: Semantic, hint: "The workload group that the resource profile names does not exist there."},
+		"8249": {name: "ErrResourceGroupNotExists", class: Semantic, hint: "The workload group that the resource profile or the queue names does not exist there."},
 		"8252": {name: "ErrResourceGroupThrottled", class: QueueFull},
 		"8253": {name: "ErrResourceGroupQueryRunawayInterrupted", class: KilledByOperator},
 		"8254": {name: "ErrResourceGroupQueryRunawayQuarantine", class: KilledByOperator},

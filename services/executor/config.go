@@ -33,7 +33,7 @@ type EngineConfig struct {
 	User     string        `yaml:"user" doc:"User that queries run as."`
 	Password config.Secret `yaml:"password" doc:"The user's password."`
 	Database string        `yaml:"database" doc:"Database of queries that name no schema."`
-	Group    string        `yaml:"group" doc:"Workload group that queries run in (tidb, doris, starrocks), or resource group that is observed (trino). A resource profile names another workload group by the setting workload_group."`
+	Group    string        `yaml:"group" doc:"Workload group that queries run in (mysql but for mariadb, which has none), or resource group that is observed (trino). A resource profile names another workload group by the setting workload_group."`
 	Slots    int           `yaml:"slots" doc:"Most attempts that this process runs there at once; further ones wait in line. While it runs it can be made smaller, and as large again as it was at the start."`
 	// SharedSlots and Queues are caps for all executors together; of different values the newest holds for all.
 	SharedSlots int                    `yaml:"sharedSlots" doc:"Most attempts there at once, all executors of the group together; 0 sets no such cap."`

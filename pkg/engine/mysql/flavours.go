@@ -59,8 +59,10 @@ const (
 )
 
 var flavours = map[Flavour]*traits{
-	// MySQL's time limit holds for SELECT only, and a session may not limit its memory.
+	// MySQL's time limit holds for SELECT only, and a session may not limit its memory. Its resource groups are of CPUs and priorities.
 	MySQL: {
+		group: func(name string) string { return "SET RESOURCE GROUP " + quote(name) },
+
 		flavour: MySQL, explain: "EXPLAIN FORMAT=JSON", list: list, limit: "max_execution_time", limitText: millis,
 		readOnly: "transaction_read_only", locks: true, holder: true, connections: "max_connections",
 	},
