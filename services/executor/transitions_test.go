@@ -200,6 +200,7 @@ func newTransitions(t *testing.T) *stage {
 		watchClosely(c)
 		c.Attempts.Overrun.SLAFactor = 0 // they stand still for longer than that
 		c.Attempts.MaxAttempts, c.Attempts.MaxRetries, c.Attempts.CapacityWait = 100, 100, 2*soon
+		c.Attempts.SignalAge = time.Hour
 		c.Attempts.StopTimeout = time.Second // of those that are killed and find no engine to stop anything at
 		c.Group.SessionTimeout, c.Group.HeartbeatEvery = max(3*time.Second, c.Group.SessionTimeout), 300*time.Millisecond
 		for i := range c.Engines {
