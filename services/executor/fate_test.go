@@ -16,7 +16,7 @@ import (
 // leave to run it again.
 func TestAWriteThatWasStoppedSaysWhatToCheck(t *testing.T) {
 	const where = "Look for the attempt id t1/1 on " + interactive + " (query_id t1/1 in system.query_log)"
-	soon := func(d *event.RouteDecision) { d.Deadline = time.Now().Add(1200 * time.Millisecond) }
+	soon := func(d *event.RouteDecision) { d.Deadline = time.Now().Add(strain * 1200 * time.Millisecond) }
 	forever := make(chan struct{})
 	t.Cleanup(func() { close(forever) })
 	long, silent := behaviour{hold: forever}, behaviour{lose: true, hold: forever}
