@@ -217,14 +217,14 @@ func TestARewoundGroup(t *testing.T) {
 	b := newBench(t, 1)
 	b.servers[interactive].on("SELECT", behaviour{rows: 1})
 	a := b.start()
-	short := func(d *event.RouteDecision) { d.Deadline = time.Now().Add(1500 * time.Millisecond) }
+	short := func(d *event.RouteDecision) { d.Deadline = time.Now().Add(strain * 1500 * time.Millisecond) }
 	b.decide(b.route("t1", "SELECT"), b.route("short", "SELECT", short), b.route("t2", "SELECT"))
 	for _, id := range []string{"t1", "t2", "short"} {
 		require.Equal(t, event.Succeeded, b.outcome(id).Status)
 	}
 	b.committed()
 	a.end()
-	time.Sleep(2 * time.Second) // the short one's deadline is over
+	time.Sleep(strain * 2 * time.Second) // the short one's deadline is over
 	b.rewind()
 	b.start()
 	require.Eventually(t, func() bool {

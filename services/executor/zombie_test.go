@@ -130,7 +130,6 @@ func TestShutdownUsesNoAttemptUp(t *testing.T) {
 	b.once()
 }
 
-// TestAStolenLeaseIsTakenBack is a ledger that somebody takes who does not have the partition.
 // TestRestartsUseNoAttemptUp: a long read outlives more restarts than a Task has attempts, or a target retries.
 func TestRestartsUseNoAttemptUp(t *testing.T) {
 	b := newBench(t, 1)
@@ -178,6 +177,7 @@ func TestFailuresCountBetweenRestarts(t *testing.T) {
 	require.Equal(t, 3, o.Attempts, "one was lost, and two failed")
 }
 
+// TestAStolenLeaseIsTakenBack is a ledger that somebody takes who does not have the partition.
 func TestAStolenLeaseIsTakenBack(t *testing.T) {
 	b := newBench(t, 1)
 	hold := make(chan struct{})
