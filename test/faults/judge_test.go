@@ -35,6 +35,9 @@ func (r record) expect(t *target) expected {
 	e := r.ideal(t.sessions)
 	if (t.whole || t.resumes) && r.write && slices.Contains(e.ends, unknown) {
 		e.ends = append(e.ends, succeeded) // an engine that vouches for what it ran, or that has not begun what nobody fetched
+		if r.silent() {
+			e.ends = append(e.ends, expired) // and it is known that it was done
+		}
 	}
 	if t.whole {
 		e.first = nil
