@@ -1,18 +1,11 @@
 package executor_test
 
 import (
-	"encoding/json"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/pointsman/pointsman/pkg/config"
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/failure"
 	"github.com/pointsman/pointsman/pkg/query"
@@ -174,80 +167,6 @@ func TestReject(t *testing.T) {
 	require.Empty(t, b.broker.Records(t, event.TopicAttempts), "a rejected Task has no attempt")
 }
 
-func cancelOf(id string) event.RouteDecision {
-	now := time.Now().UTC()
-	return event.RouteDecision{
-		DecisionID: id + "/cancel", TaskID: id, Kind: event.PassCancel, DecidedAt: now, Deadline: now.Add(time.Hour),
-		Cancel: &event.Cancel{TaskID: id, Tenant: "tenant_a", User: "u", Reason: "changed my mind"},
-	}
-}
-
-func TestCancelWhileRunning(t *testing.T) {
-	b := newBench(t, 1)
-	b.servers[interactive].on("LONG", behaviour{hold: make(chan struct{})})
-	b.start()
-	b.decide(b.route("t1", "LONG"))
-	b.change("t1/1", "running")
-	b.decide(cancelOf("t1"))
-	o := b.outcome("t1")
-	require.Equal(t, event.Cancelled, o.Status)
-	require.Contains(t, o.Failure.Message, "changed my mind")
-	require.True(t, b.servers[interactive].wasKilled("t1/1"))
-	require.Equal(t, "cancelled", b.change("t1/1", "cancelled").State)
-	b.committed()
-	b.once()
-}
-
-func TestCancelOfAnotherTenantIsIgnored(t *testing.T) {
-	b := newBench(t, 1)
-	hold := make(chan struct{})
-	b.servers[interactive].on("LONG", behaviour{hold: hold, rows: 1})
-	b.start()
-	b.decide(b.route("t1", "LONG"))
-	b.change("t1/1", "running")
-	c := cancelOf("t1")
-	c.Cancel.Tenant = "tenant_b"
-	b.decide(c)
-	time.Sleep(100 * time.Millisecond)
-	close(hold)
-	require.Equal(t, event.Succeeded, b.outcome("t1").Status)
-	b.committed()
-}
-
-func TestCancelBeforeTheTask(t *testing.T) {
-	b := newBench(t, 1)
-	b.start()
-	b.decide(cancelOf("t1"))
-	require.Equal(t, event.Cancelled, b.outcome("t1").Status)
-	b.decide(b.route("t1", "SELECT"))
-	b.committed()
-	require.Empty(t, b.servers[interactive].counts(), "the Task has ended before it came")
-	b.once()
-}
-
-func TestCancelInTheLineKeepsNoSlot(t *testing.T) {
-	b := newBench(t, 1)
-	b.config = func(c *executor.Config) { c.Engines[0].Slots = 1 }
-	hold := make(chan struct{})
-	b.servers[interactive].on("LONG", behaviour{hold: hold})
-	b.servers[interactive].on("SELECT", behaviour{rows: 1})
-	b.start()
-	b.decide(b.route("first", "LONG"))
-	b.change("first/1", "running")
-	b.decide(b.route("gone", "SELECT"))
-	require.Eventually(t, func() bool {
-		c := b.changes("gone/1")
-		return len(c) == 2 && string(c[1].Extra["queuePosition"]) == "1"
-	}, patience, 10*time.Millisecond, "its place is told")
-	b.decide(b.route("next", "SELECT"))
-	b.decide(cancelOf("gone"))
-	require.Equal(t, event.Cancelled, b.outcome("gone").Status)
-	close(hold)
-	require.Equal(t, event.Succeeded, b.outcome("next").Status)
-	require.Zero(t, b.servers[interactive].count("gone/1"))
-	b.committed()
-}
-
 func TestHigherPriorityGoesFirst(t *testing.T) {
 	b := newBench(t, 1)
 	b.config = func(c *executor.Config) { c.Engines[0].Slots = 1 }
@@ -262,152 +181,6 @@ func TestHigherPriorityGoesFirst(t *testing.T) {
 	b.outcome("low")
 	b.outcome("high")
 	require.Equal(t, []string{"first/1", "high/1", "low/1"}, b.servers[interactive].order)
-}
-
-func TestRepeatsAndConflicts(t *testing.T) {
-	b := newBench(t, 1)
-	hold := make(chan struct{})
-	b.servers[interactive].on("LONG", behaviour{hold: hold, rows: 1})
-	b.start()
-	d := b.route("t1", "LONG")
-	again := d
-	again.Cluster = batch // decided anew after a crash of the router: the first in the log wins
-	b.decide(d, again)
-	b.change("t1/1", "running")
-	b.decide(b.route("t1", "OTHER"))
-	close(hold)
-	require.Equal(t, interactive, b.outcome("t1").Cluster)
-	b.decide(d, b.route("t1", "ANOTHER"))
-	b.committed()
-	b.once()
-	dead := b.broker.Records(t, event.TopicDeadLetter)
-	require.Len(t, dead, 2)
-	for _, rec := range dead {
-		require.Contains(t, header(rec, stream.DLQMessage), "duplicate id with another body")
-		require.Equal(t, "decisions", header(rec, stream.DLQTopic))
-	}
-}
-
-func header(rec *kgo.Record, key string) string {
-	for _, h := range rec.Headers {
-		if h.Key == key {
-			return string(h.Value)
-		}
-	}
-	return ""
-}
-
-func TestWhatCantBeReadGoesToTheDeadLetters(t *testing.T) {
-	b := newBench(t, 1)
-	b.servers[interactive].on("SELECT", behaviour{rows: 1})
-	b.start()
-	typed := kgo.RecordHeader{Key: "ce_type", Value: []byte(event.DecisionRouted)}
-	b.raw("a", []byte("no JSON"), typed)
-	b.raw("b", nil, typed)
-	b.raw("c", []byte(`{"taskId":"c"}`))
-	b.raw("d", []byte(`{"taskId":1}`), typed)
-	b.raw("e", []byte(`{"taskId":"../x","attempt":1,"kind":"route"}`), typed)
-	b.raw("f", []byte(`{"taskId":"f","attempt":1,"kind":"defer"}`), typed)
-	b.raw("g", []byte(`{"taskId":"g","attempt":0,"kind":"route"}`), typed)
-	b.raw("h", []byte(`{"taskId":"h","attempt":1,"kind":"route"}`), typed)
-	b.raw("i", []byte(`{"taskId":"i","attempt":"first","kind":"route"}`), typed)
-	b.decide(b.route("t1", "SELECT"))
-	require.Equal(t, event.Succeeded, b.outcome("t1").Status, "what can't be read holds nothing up")
-	b.committed()
-	classes := map[string]string{}
-	for _, rec := range b.broker.Records(t, event.TopicDeadLetter) {
-		classes[string(rec.Key)] = header(rec, stream.DLQClass)
-	}
-	require.Equal(t, map[string]string{
-		"a": "not_json", "b": "null_value", "c": "missing_type", "d": "bad_payload", "e": "bad_payload", "f": "unknown_type", "g": "bad_payload", "h": "bad_payload", "i": "bad_payload",
-	}, classes)
-	for id, why := range map[string]string{"f": `kind "defer"`, "g": "attempt", "h": "SQL", "i": "attempt"} {
-		o := b.outcome(id)
-		require.Equal(t, event.Rejected, o.Status, "a Task that is named ends")
-		require.Equal(t, "unusable_decision", o.Rejection.Code)
-		require.Contains(t, o.Rejection.Message, why)
-	}
-	require.Len(t, b.outcomes(), 5, "what names no Task ends none")
-}
-
-// TestATaskWithoutSQLEnds is a Task that the router routes although it has only an intent.
-func TestATaskWithoutSQLEnds(t *testing.T) {
-	b := newBench(t, 1)
-	b.start()
-	b.decide(b.route("t1", "", func(d *event.RouteDecision) { d.Task.Intent = json.RawMessage(`{"measure":"revenue"}`) }))
-	o := b.outcome("t1")
-	require.Equal(t, event.Rejected, o.Status)
-	require.Equal(t, "tenant_a", o.Tenant)
-	require.Contains(t, o.Rejection.Message, "SQL")
-	b.committed()
-	require.Len(t, b.broker.Records(t, event.TopicDeadLetter), 1)
-	require.Empty(t, b.servers[interactive].counts())
-}
-
-// TestAFurtherDecisionThatCantBeUsedEndsTheTask is one that a Task waits for.
-func TestAFurtherDecisionThatCantBeUsedEndsTheTask(t *testing.T) {
-	b := newBench(t, 1)
-	b.servers[interactive].setDown(true)
-	b.start()
-	b.decide(b.route("t1", "SELECT"))
-	b.change("t1/1", "failed")
-	b.decide(b.route("t1", "SELECT", func(d *event.RouteDecision) { d.DecisionID, d.Attempt, d.Task = "t1/2", 2, nil }))
-	o := b.outcome("t1")
-	require.Equal(t, event.Failed, o.Status)
-	require.Equal(t, "unusable_decision", o.Rejection.Code)
-	b.committed()
-}
-
-// TestASubmissionInTheFuture comes from a producer whose clock is wrong: nothing takes less than no time, and the reader is told.
-func TestASubmissionInTheFuture(t *testing.T) {
-	b := newBench(t, 1)
-	b.servers[interactive].on("SELECT", behaviour{rows: 1})
-	b.start()
-	ahead := func(by time.Duration) func(*event.RouteDecision) {
-		return func(d *event.RouteDecision) {
-			at := d.Task.SubmittedAt.Add(by)
-			d.Task.SubmittedAt = &at
-		}
-	}
-	b.decide(b.route("t1", "SELECT", ahead(30*time.Second)), b.route("t2", "SELECT", ahead(-30*time.Second)))
-	o := b.outcome("t1")
-	require.Zero(t, o.TotalMs)
-	require.Equal(t, o.SubmittedAt, o.FinishedAt)
-	require.Equal(t, o.SubmittedAt, *o.StartedAt)
-	var by int64
-	require.NoError(t, json.Unmarshal(o.Extra["submittedAheadMs"], &by))
-	require.InDelta(t, 30_000, by, 10_000)
-	o = b.outcome("t2")
-	require.InDelta(t, 30_000, o.TotalMs, 10_000)
-	require.Empty(t, o.Extra)
-}
-
-// TestOutcomesThatTakeLessThanTheLedger: the ledger's topic takes the end, the topic of outcomes does not take the Outcome.
-func TestOutcomesThatTakeLessThanTheLedger(t *testing.T) {
-	b := newBench(t, 1)
-	admin := kadm.NewClient(b.broker.Client(t))
-	limit := "100000"
-	_, err := admin.AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Name: "max.message.bytes", Value: &limit}}, event.TopicOutcomes)
-	require.NoError(t, err)
-	b.config = func(c *executor.Config) { c.Kafka.Compression = "none" }
-	b.servers[interactive].on("LARGE", behaviour{rows: 300, wide: 1000})
-	b.servers[interactive].on("SELECT", behaviour{rows: 1})
-	p := b.start()
-	arrived, goOn := p.steps.stopAt(executor.StepPublished, "t1")
-	b.decide(b.route("t1", "LARGE"), b.route("t2", "SELECT"))
-	o := b.outcome("t1")
-	require.Equal(t, event.Succeeded, o.Status)
-	require.EqualValues(t, 300, o.Result.Rows)
-	require.Nil(t, o.Result.Inline)
-	require.True(t, o.Result.Truncated)
-	require.Equal(t, []string{"meets_sla"}, o.Reasons)
-	reached(t, arrived)
-	p.crash()
-	b.start()
-	b.committed()
-	goOn()
-	require.Len(t, b.outcomes()["t1"], 2, "the next owner publishes the same again, byte for byte")
-	b.once()
 }
 
 func TestDeadlineWhileRunning(t *testing.T) {
@@ -455,59 +228,6 @@ func TestClocks(t *testing.T) {
 		require.NoError(t, b.producer.Write(t.Context(), rec))
 		require.Equal(t, event.Succeeded, b.outcome(id).Status)
 	}
-	b.committed()
-	b.once()
-}
-
-func TestLargeResultGoesToAFile(t *testing.T) {
-	b := newBench(t, 1)
-	b.config = func(c *executor.Config) { c.Results.Inline, c.Results.Max = 10*config.KiB, 300*config.KiB }
-	b.servers[interactive].on("LARGE", behaviour{rows: 100, wide: 1000})
-	b.servers[interactive].on("TOO LARGE", behaviour{rows: 1000, wide: 1000})
-	b.start()
-	b.decide(b.route("t1", "LARGE"), b.route("t2", "TOO LARGE"))
-	o := b.outcome("t1")
-	require.Equal(t, "ndjson", o.Result.Format)
-	require.EqualValues(t, 100, o.Result.Rows)
-	require.True(t, o.Result.ExpiresAt.After(time.Now().Add(23*time.Hour)))
-	data, err := os.ReadFile(filepath.Join(b.results, o.Result.File))
-	require.NoError(t, err)
-	require.Equal(t, 100, strings.Count(string(data), "\n"))
-	o = b.outcome("t2")
-	require.True(t, o.Result.Truncated)
-	require.Less(t, o.Result.Rows, int64(1000))
-	require.Equal(t, event.Succeeded, o.Status)
-}
-
-func TestInlineResultThatFitsNoTopic(t *testing.T) {
-	b := newBench(t, 1)
-	b.config = func(c *executor.Config) { c.Results.Inline = 64 * config.MiB }
-	b.maxBytes = func(string) int { return 1 << 20 }
-	b.servers[interactive].on("LARGE", behaviour{rows: 1400, wide: 1000})
-	b.servers[interactive].on("FITS", behaviour{rows: 800, wide: 1000})
-	b.start()
-	b.decide(b.route("t1", "LARGE"), b.route("t2", "FITS"))
-	require.Equal(t, "ndjson", b.outcome("t1").Result.Format, "the topics take a megabyte")
-	o := b.outcome("t2")
-	require.Equal(t, "json", o.Result.Format)
-	var rows [][]any
-	require.NoError(t, json.Unmarshal(o.Result.Inline, &rows))
-	require.Len(t, rows, 800)
-	b.committed()
-}
-
-// TestTopicsThatTakeLessThanIsBelieved has a broker whose limit is lower than the one in topics/.
-func TestTopicsThatTakeLessThanIsBelieved(t *testing.T) {
-	b := newBenchWith(t, 1, map[string]string{"max.message.bytes": "100000"})
-	b.config = func(c *executor.Config) { c.Kafka.Compression = "none" }
-	b.servers[interactive].on("LARGE", behaviour{rows: 300, wide: 1000})
-	b.start()
-	b.decide(b.route("t1", "LARGE"))
-	o := b.outcome("t1")
-	require.Equal(t, event.Succeeded, o.Status)
-	require.Equal(t, 1, o.Attempts)
-	require.Equal(t, "ndjson", o.Result.Format)
-	require.EqualValues(t, 300, o.Result.Rows)
 	b.committed()
 	b.once()
 }
