@@ -202,7 +202,7 @@ func withData(e Envelope, data []byte) (Envelope, error) {
 }
 
 // anything is all that encoding/json calls valid.
-var anything = jsontext.Options(jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)))
+var anything = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
 func isJSON(data []byte) bool { return jsontext.Value(data).IsValid(anything) }
 

@@ -80,9 +80,11 @@ func (p *Producer) Send(ctx context.Context, msgs ...Message) error {
 
 // Write is Send for records that are ready. Their topics carry the prefix. When too many records wait for the broker already, it waits
 // for room. It must not be called where the client calls back.
-func (p *Producer) Write(ctx context.Context, recs ...*kgo.Record) error { return p.Start(ctx, recs...)() }
+func (p *Producer) Write(ctx context.Context, recs ...*kgo.Record) error {
+	return p.Start(ctx, recs...)()
+}
 
-// Start is Write that returns at once, with the wait for the acknowledgements.
+// Start is Write that returns at once, with the wait for the acknowledgements. What is started later may be written earlier.
 func (p *Producer) Start(ctx context.Context, recs ...*kgo.Record) (wait func() error) {
 	results := make(chan error, len(recs))
 	hand := func() {
