@@ -180,10 +180,13 @@ func TestLedgerOverALeaderKill(t *testing.T) {
 
 	accepted := make(chan string, 400)
 	done := make(chan struct{})
+	var longest time.Duration
 	go func() {
 		defer close(done)
 		for i := range 400 {
+			began := time.Now()
 			e, err := l.Claim(t.Context(), rec(fmt.Sprint("t", i), 1, `{}`))
+			longest = max(longest, time.Since(began))
 			if err == nil && e.Verdict.Accepted {
 				accepted <- ledger.AttemptKey(fmt.Sprint("t", i), 1)
 			}
@@ -194,6 +197,7 @@ func TestLedgerOverALeaderKill(t *testing.T) {
 	time.Sleep(300 * time.Millisecond)
 	cluster.Kill(cluster.Index(leader))
 	<-done
+	t.Logf("the longest claim took %s", longest)
 	require.NoError(t, l.Err())
 	next, err := stream.OpenLedger(t.Context(), cfg, deps, stream.DefaultLedgerConfig(0, "B"))
 	require.NoError(t, err)
