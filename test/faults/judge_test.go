@@ -123,7 +123,7 @@ func (r record) ideal(sessions bool) expected {
 	case r.moment.before() && !sessions && (r.fault == garbage || r.fault == reset || r.fault == closed):
 		// Without a handshake the statement leaves with the first bytes, also into what is reset or answers nonsense.
 		return expected{ends: []string{succeeded, unknown}, first: []string{"", "cluster_down", "submit_unknown"}}
-	case r.moment.before() && r.silent() && !r.write: // its session may be taken for a submission that was lost
+	case r.moment.before() && (r.silent() || r.fault == engineKill) && !r.write: // its session may be taken for a submission that was lost
 		return expected{ends: []string{succeeded}, first: []string{"", "cluster_down", "engine_start", "submit_unknown"}}
 	case r.moment.before(): // nothing was sent: it goes elsewhere, or once more
 		return expected{ends: []string{succeeded}, first: []string{"", "cluster_down", "engine_start"}}

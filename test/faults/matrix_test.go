@@ -121,8 +121,8 @@ func (m *meeting) meet(l *lane) {
 	m.wg.Done()
 	m.wg.Wait()
 	m.once.Do(func() {
+		defer close(m.done) // also if it can't be started again, which ends this goroutine
 		m.kill()
-		close(m.done)
 	})
 	<-m.done
 }

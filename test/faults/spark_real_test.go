@@ -43,7 +43,9 @@ func TestFaultMatrixSpark(t *testing.T) {
 		return errors.Join(rows.Err(), rows.Close())
 	}
 	require.NoError(t, run("CREATE TABLE "+schema+".written (n bigint)"))
-	warm := func() { require.NoError(t, run("SELECT count(*) FROM "+schema+".written")) } // the first statement compiles much of Spark
+	warm := func() { // the first statement compiles much of Spark
+		require.True(t, await(2*time.Minute, func() bool { return run("SELECT count(*) FROM "+schema+".written") == nil }))
+	}
 	warm()
 	const (
 		naps    = "coalesce(length(java_method('java.lang.Thread', 'sleep', 800L)), 4)"

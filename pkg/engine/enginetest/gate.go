@@ -154,6 +154,9 @@ func (g *Gate) link(client net.Conn) {
 		buf := make([]byte, 32<<10)
 		for {
 			n, err := server.Read(buf)
+			if g.muted(server) {
+				n = 0
+			}
 			mu.Lock()
 			if left >= 0 {
 				n = min(n, left)

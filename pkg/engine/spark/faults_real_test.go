@@ -153,6 +153,28 @@ func network(t *testing.T, server *real.Server) {
 		require.Equal(t, 1, n)
 		require.Len(t, row, 1)
 	})
+	t.Run("connections go dead without a word: the rows come over another one", func(t *testing.T) {
+		e := through(t)
+		g.Set(enginetest.Fault{Marker: marker, Answer: -1})
+		ended := make(chan error, 1)
+		var n int
+		go func() {
+			var err error
+			n, _, err = all(t.Context(), e, engine.Query{ID: newID(), SQL: marked(sleeps)})
+			ended <- err
+		}()
+		require.Eventually(t, func() bool { return g.Seen() == 1 }, 20*time.Second, 10*time.Millisecond)
+		time.Sleep(500 * time.Millisecond) // it runs
+		g.Mute()
+		select {
+		case err := <-ended:
+			require.NoError(t, err)
+			require.Equal(t, 1, n)
+		case <-time.After(40 * time.Second):
+			t.Fatal("it is still waited for")
+		}
+		require.Equal(t, 1, g.Seen(), "it was sent once")
+	})
 	t.Run("the guard runs out while the connection is made", func(t *testing.T) {
 		e := through(t)
 		g.Set(enginetest.Fault{Marker: marker, DialDelay: 400 * time.Millisecond, Answer: -1})

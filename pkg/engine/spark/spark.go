@@ -61,7 +61,8 @@ const (
 	defaultRetryFor    = 30 * time.Second
 	// answerWithin is for calls that the server answers at once.
 	answerWithin = 30 * time.Second
-	// sessionWithin bounds how long a session is made: nothing of the statement has left, and it may go elsewhere.
+	// sessionWithin bounds how long a session is waited for on a connection on which nothing comes at all: nothing of the statement has
+	// left, and it may go elsewhere.
 	sessionWithin = 10 * time.Second
 	// quietFor is how long a stream may be without a response at first before another one is taken, in case that its connection is
 	// dead and nobody says so, and mostQuiet at last: the server ends each one after two minutes by itself.

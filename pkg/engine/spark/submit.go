@@ -95,8 +95,15 @@ func (e *Engine) configure(ctx context.Context, session string, settings map[str
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		set.Pairs = append(set.Pairs, &connect.KeyValue{Key: name, Value: new(settings[name])})
 	}
-	ctx, cancel := e.asked(ctx, sessionWithin)
+	ctx, cancel := e.asked(ctx, answerWithin)
 	defer cancel()
+	began := time.Now()
+	dead := time.AfterFunc(sessionWithin, func() {
+		if e.control.Silent(began) {
+			cancel()
+		}
+	})
+	defer dead.Stop()
 	answer, err := e.client().Config(ctx, &connect.ConfigRequest{
 		SessionId: session, UserContext: e.user(), ClientType: new(clientType),
 		Operation: &connect.ConfigRequest_Operation{OpType: &connect.ConfigRequest_Operation_Set{Set: set}},

@@ -115,6 +115,17 @@ func (c *Control) leave(l *line) {
 	}
 }
 
+// Silent says that nothing has come over the connection since a moment.
+func (c *Control) Silent(since time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.line.silent(since)
+}
+
+func (l *line) silent(since time.Time) bool {
+	return l.heard.Load() < int64(since.Sub(l.control.began))
+}
+
 // Invoke makes a call.
 func (c *Control) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
 	ctx, k := c.begin(ctx)
@@ -178,7 +189,7 @@ func (l *line) HandleRPC(ctx context.Context, s stats.RPCStats) {
 	if code := status.Code(end.Error); code != codes.DeadlineExceeded && code != codes.Canceled {
 		return
 	}
-	if end.EndTime.Sub(end.BeginTime) >= silentFor && l.heard.Load() < int64(end.BeginTime.Sub(l.control.began)) {
+	if end.EndTime.Sub(end.BeginTime) >= silentFor && l.silent(end.BeginTime) {
 		l.control.mu.Lock()
 		defer l.control.mu.Unlock()
 		l.control.leave(l)
