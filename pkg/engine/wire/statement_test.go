@@ -197,7 +197,7 @@ func TestPlaceSaysHowFarASubmissionCame(t *testing.T) {
 			c.sub.Place(out, c.err)
 			require.Equal(t, c.phase, out.Phase)
 			require.ErrorIs(t, out.Err, c.want)
-			if c.want == errHalfSent {
+			if errors.Is(c.want, errHalfSent) {
 				require.NotErrorIs(t, out.Err, engine.ErrGuardExpired, "whoever reads that may send it again")
 			}
 		})

@@ -93,7 +93,8 @@ func (s *Server) RunningPools() (map[string]int, error) {
 	pools := map[string]int{}
 	err := each(s, "stages?status=active", func(stage struct {
 		Pool string `json:"schedulingPool"`
-	}) {
+	},
+	) {
 		pools[stage.Pool]++
 	})
 	return pools, err
