@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/ClickHouse/ch-go/compress"
 
@@ -47,7 +48,7 @@ func (h *headed) look() {
 		size = int(binary.LittleEndian.Uint32(frame[17:])) - (frameHeader - 16)
 	}
 	if err == nil && size > 0 && size <= mostFrame {
-		frame = append(frame, make([]byte, size)...)
+		frame = slices.Concat(frame, make([]byte, size))
 		var more int
 		more, err = io.ReadFull(h.ReadCloser, frame[n:])
 		n += more
