@@ -36,7 +36,7 @@ test-real: ## Run the tests on real servers (Kafka, Trino, Spark, PostgreSQL, Ma
 test-tidb: ## Run the engine suite on TiDB, which is built from source once: ten minutes or more (not in CI)
 	go test -tags tidb -timeout 90m -run TestTiDB -v ./pkg/engine/mysql | grep -v -E '^(=== (RUN|PAUSE|CONT|NAME)|\?  )'
 
-faults: ## Inject faults into Tasks on real engines and print what became of them (FAULTS per engine, a tenth with Trino; SEED)
+faults: ## Inject faults into Tasks on real engines and print what became of them (FAULTS per engine, a tenth with Trino and Spark; SEED)
 	go test -tags real -p 1 -timeout 90m -run 'TestFaultMatrix' -v ./test/faults -args -faults $(FAULTS) -seed $(SEED) $(ARGS)
 
 race: ## Run all tests with the race detector
