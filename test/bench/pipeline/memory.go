@@ -81,8 +81,9 @@ func measureMemory(ctx context.Context, g *ground, o options) (_ *memoryResult, 
 	began := time.Now()
 	err = up.run(ctx, o, func(done int) {
 		if done%max(1, o.memoryTasks/10) == 0 {
-			_ = out.look(up.pid(), func(r *resident, mb float64) { r.Tenths = append(r.Tenths, mb) })
-			g.say("  %d tasks after %s", done, time.Since(began).Round(time.Second))
+			var total float64
+			_ = out.look(up.pid(), func(r *resident, mb float64) { r.Tenths, total = append(r.Tenths, mb), total+mb })
+			g.say("  %d tasks after %s: %.0f MB in all", done, time.Since(began).Round(time.Second), total)
 		}
 	}, &out.Succeeded)
 	out.Seconds = time.Since(began).Seconds()
