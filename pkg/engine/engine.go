@@ -155,5 +155,8 @@ const MostColumns = 1 << 17
 // ErrColumns is the cause when a server announces more than MostColumns.
 var ErrColumns = errors.New("the server announces more columns than a result can have")
 
+// ErrDone is in the error of a query that its caller has stopped when it was over already: what it was to do is done.
+var ErrDone = errors.New("the statement was done before it could be stopped")
+
 // ErrGuardExpired is the cause when SubmitBefore had passed before anything was sent.
 var ErrGuardExpired = errors.New("the submit guard of the claim has run out")

@@ -29,7 +29,9 @@ func (y *try) deliver(ctx context.Context) attempt.Event {
 	inline := int64(y.p.app.inlineLimit())
 	y.p.app.leftovers.Go(func() {
 		defer close(s.ended)
-		s.stored <- y.store(s, a.rows, inline)
+		out := y.store(s, a.rows, inline)
+		s.last = out.err
+		s.stored <- out
 	})
 	w := y.watchProgress()
 	defer w.stop()

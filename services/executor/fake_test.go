@@ -3,6 +3,7 @@ package executor_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"strings"
 	"sync"
@@ -112,6 +113,12 @@ func (s *server) mostAtOnce() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.most
+}
+
+func (s *server) wasQuick() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.quick
 }
 
 func (s *server) wasKilled(id string) bool {
@@ -254,7 +261,11 @@ func (c *client) Submit(ctx context.Context, q engine.Query) (engine.Rows, error
 		return nil, lost()
 	case <-ctx.Done():
 		c.kill(q.ID)
-		if err := <-failed; err != nil {
+		err := <-failed
+		switch {
+		case c.wasQuick():
+			return nil, &engine.Error{Engine: "clickhouse", Phase: engine.SentUnknown, Err: fmt.Errorf("%w; %w", context.Cause(ctx), engine.ErrDone)}
+		case err != nil:
 			return nil, err
 		}
 		return nil, coded("394", "query was cancelled")
@@ -287,9 +298,6 @@ func (s *server) kill(id string) bool {
 		s.killed[id] = true
 		if s.history != nil {
 			s.history[id] = engine.Run{State: engine.RunCancelled}
-			if s.quick {
-				s.history[id] = engine.Run{State: engine.RunFinished}
-			}
 		}
 		close(r.stop)
 	}

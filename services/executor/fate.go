@@ -2,28 +2,41 @@ package executor
 
 import (
 	"context"
+	"errors"
 
-	"github.com/pointsman/pointsman/pkg/attempt"
 	"github.com/pointsman/pointsman/pkg/engine"
 	"github.com/pointsman/pointsman/pkg/engines"
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/failure"
 )
 
-// fate is what the engine says of a write that was stopped before its answer came. "" was not asked.
+// fate is what the engine says of a write that was stopped before its answer came. "" was not asked, or nothing was sent.
 type fate string
 
 const (
-	fateDone    fate = "done"    // it vouches for it
-	fateStopped fate = "stopped" // nothing of it runs any more
-	fateUnknown fate = "unknown" // it can't be asked, or still runs it
+	fateDone    fate = "done"    // it was over before it could be stopped
+	fateStopped fate = "stopped" // the engine says that it stopped it
+	fateUnknown fate = "unknown" // the engine can't be asked, still runs it, or has nothing of it and has not said why
 )
 
-// askFate asks what became of a write that was stopped: a cancel and a deadline end the Task, and whoever asked for the write has to
-// know whether it may be run again.
+// askFate finds out what became of a write that was stopped: a cancel and a deadline end the Task, and whoever asked for the write has
+// to know whether it may be run again. Its own answer says it; if that was lost, the engine is asked.
 func (y *try) askFate(ctx context.Context) {
 	if y.t.current.ReadOnly {
 		return
+	}
+	if s := y.running; s != nil && s.done() {
+		said, _ := errors.AsType[*engine.Error](s.last)
+		switch {
+		case s.last == nil, errors.Is(s.last, engine.ErrDone):
+			y.fate = fateDone
+			return
+		case said != nil && said.Phase == engine.NotSent:
+			return
+		case said != nil && said.Phase == engine.Answered && said.Code != "":
+			y.fate = fateStopped
+			return
+		}
 	}
 	y.fate = fateUnknown
 	if y.cluster == nil {
@@ -33,11 +46,10 @@ func (y *try) askFate(ctx context.Context) {
 	defer cancel()
 	run, err := y.cluster.engine.Find(ctx, y.id)
 	switch {
-	case err != nil || run.State == engine.RunActive:
+	case err != nil:
 	case run.State == engine.RunFinished:
 		y.fate = fateDone
-	case y.prev == attempt.SubmitUnknown && run.State == engine.RunUnknown: // it is over, and nobody has seen how
-	default:
+	case run.State == engine.RunFailed, run.State == engine.RunCancelled:
 		y.fate = fateStopped
 	}
 }
@@ -48,6 +60,8 @@ func (y *try) severed(f event.Failure, reach failure.Reach) bool {
 	return !y.t.current.ReadOnly && reach == failure.Answered && f.Class == string(failure.ClusterDown) && failure.Partial(y.cluster.cfg.Kind, failure.ClusterDown)
 }
 
+const notKnown = "Whether the write was done is not known, so it was not run again. "
+
 // settle says in the Outcome of a write that was stopped what became of it, as far as that is known. One of unknown fate is no
 // cancel and no expiry, which somebody might answer by running it again.
 func (y *try) settle(o event.Outcome) *event.Outcome {
@@ -56,13 +70,13 @@ func (y *try) settle(o event.Outcome) *event.Outcome {
 	case "":
 		return &o
 	case fateDone:
-		f.Hint = "The engine says that the statement was done before it could be stopped. Do not run it again."
+		f.Hint = "The statement was done before it could be stopped. Do not run it again."
 	case fateStopped:
 		f.Hint = "It writes, and it was stopped at the engine: all of it, a part or nothing may have been done. " + y.lookFor()
 	case fateUnknown:
 		o.Status, f.Class = event.Failed, string(failure.SubmitUnknown)
 		f.Message += ", and whether its write was done is not known"
-		f.Hint = y.lookFor()
+		f.Hint = notKnown + y.lookFor()
 	}
 	o.Failure = &f
 	return &o
@@ -75,7 +89,7 @@ func (y *try) unsettled(f *event.Failure) *event.Failure {
 	case y.t.current.ReadOnly, y.reach == failure.NotSent:
 		return f
 	case class == failure.SubmitUnknown:
-		told.Hint = "Whether the write was done is not known, so it was not run again. " + y.lookFor()
+		told.Hint = notKnown + y.lookFor()
 	case y.fate != "": // its rows could not be stored
 		told.Hint += " The statement also writes, and that may have been done. " + y.lookFor()
 	case y.cluster != nil && failure.Partial(y.cluster.cfg.Kind, class):

@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pointsman/pointsman/pkg/engine"
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/failure"
 	"github.com/pointsman/pointsman/services/executor"
@@ -36,11 +35,12 @@ func TestAWriteThatWasStoppedSaysWhatToCheck(t *testing.T) {
 		{"expired", long, false, true, nil, event.Expired, failure.Timeout, "a part"},
 		{"cancelled, and nobody can ask the engine", silent, false, false, down, event.Failed, failure.SubmitUnknown, ""},
 		{"expired, and nobody can ask the engine", silent, false, true, down, event.Failed, failure.SubmitUnknown, ""},
+		{"expired, of a silent network", behaviour{mute: true, hold: forever}, false, true, nil, event.Failed, failure.SubmitUnknown, ""},
 		{"expired while the engine still had it, and killed", silent, false, true, nil, event.Failed, failure.SubmitUnknown, ""},
 		{"cancelled when it was done", long, false, false, func(s *server) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.history, s.quick = map[string]engine.Run{}, true
+			s.quick = true
 		}, event.Cancelled, failure.CancelledByUser, "Do not run it again"},
 		{"an error in the midst", behaviour{code: "241"}, false, false, nil, event.Failed, failure.MemoryLimit, "a part of that may have been done"},
 		{"the engine says in the midst that something is gone", behaviour{code: "210"}, false, false, nil, event.Failed, failure.SubmitUnknown, "not known"},

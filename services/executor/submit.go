@@ -22,6 +22,7 @@ type submission struct {
 	answered chan answer
 	stored   chan stored // of deliver
 	ended    chan struct{}
+	last     error // what it ended with, once ended is closed; nil is the end of the statement
 	letGo    atomic.Bool
 }
 
@@ -57,6 +58,7 @@ func (y *try) submit(ctx context.Context) {
 	y.p.app.leftovers.Go(func() {
 		rows, err := y.cluster.engine.Submit(run, q)
 		if err != nil {
+			s.last = err
 			close(s.ended)
 		}
 		s.answered <- answer{rows, err, time.Now()}
@@ -237,6 +239,7 @@ func (y *try) drain() {
 			}
 			for a.rows.Next() {
 			}
+			s.last = a.rows.Err()
 			_ = a.rows.Close()
 			close(s.ended)
 		case <-s.ended:

@@ -88,12 +88,12 @@ func (r record) ideal(sessions bool) expected {
 		if r.moment.over() {
 			return ends(succeeded)
 		}
-		return ends(withdrawn)
+		return r.stopped(withdrawn)
 	case r.fault == deadline:
 		if r.moment.over() || r.moment == running { // on a quick engine what runs may end before
-			return ends(succeeded, expired)
+			return r.stopped(succeeded, expired)
 		}
-		return ends(expired)
+		return r.stopped(expired)
 	case r.fault == brokerOut: // whether it is slow or refuses connections
 		return expected{ends: []string{succeeded}, clean: true}
 	case r.fault == executorKill || r.fault == paused:
@@ -114,7 +114,7 @@ func (r record) ideal(sessions bool) expected {
 	case r.fault == slow:
 		return expected{ends: []string{succeeded}, clean: true}
 	case r.moment.before() && r.silent() && !sessions: // it may go into a connection that was open before, and nobody says that it hangs
-		if r.write {
+		if r.write { // if it went nowhere it expires, else nobody knows
 			return ends(succeeded, expired, unknown)
 		}
 		return ends(succeeded, expired)
@@ -131,7 +131,7 @@ func (r record) ideal(sessions bool) expected {
 		if r.fault == engineKill {
 			return ends(succeeded, unknown)
 		}
-		return ends(expired, unknown)
+		return ends(unknown)
 	case r.write:
 		return expected{ends: []string{unknown}, first: []string{"", "submit_unknown"}}
 	case r.silent():
@@ -141,6 +141,14 @@ func (r record) ideal(sessions bool) expected {
 	default:
 		return expected{ends: []string{succeeded}, first: []string{"submit_unknown", "cluster_down"}}
 	}
+}
+
+// stopped may be of unknown fate: a write whose end the stop met in the air.
+func (r record) stopped(want ...string) expected {
+	if r.write && !r.moment.before() {
+		want = append(want, unknown)
+	}
+	return ends(want...)
 }
 
 // verdict is what is wrong with a record.
@@ -195,6 +203,9 @@ func (r record) judge(rows int, e *target) (v verdict) {
 	}
 	if !slices.Contains(want.ends, end(o)) {
 		say("it ended as %s, not as %s", end(o), strings.Join(want.ends, " or "))
+	}
+	if rows == 1 && o.Status != event.Succeeded && !strings.Contains(o.Failure.Hint, "done") {
+		say("its write was done, and its Outcome does not say that it may have been: %s", o.Failure.Hint)
 	}
 	first := ""
 	if len(r.failures) > 0 {

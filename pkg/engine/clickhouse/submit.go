@@ -142,9 +142,10 @@ func (a answer) orClosed(ctx context.Context) answer {
 	if a.err != nil {
 		return a
 	}
-	if a.rows != nil {
-		go func() { _ = a.rows.Close() }() // it drains what is left of a query that is over or about to be
+	if a.rows == nil {
+		return answer{err: fmt.Errorf("%w; %w", context.Cause(ctx), engine.ErrDone)}
 	}
+	go func() { _ = a.rows.Close() }() // it drains what is left of a query that is over or about to be
 	return answer{err: context.Cause(ctx)}
 }
 

@@ -121,6 +121,10 @@ func (a answer) orStopped(ctx context.Context) answer {
 	if a.err != nil {
 		return a
 	}
+	over := a.rows.over
 	_ = a.rows.Close()
+	if over {
+		return answer{err: fmt.Errorf("%w; %w", context.Cause(ctx), engine.ErrDone)}
+	}
 	return answer{err: context.Cause(ctx)}
 }

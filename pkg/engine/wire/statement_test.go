@@ -26,6 +26,7 @@ type server struct {
 	rows  int
 	ends  bool
 	deaf  bool // it takes a wish to stop, and goes on
+	quick bool // it is done when the wish to stop comes
 	stops int
 
 	row     int
@@ -41,7 +42,10 @@ func (s *server) end(err error) { s.once.Do(func() { s.said = err; close(s.over)
 
 func (s *server) Stop(context.Context) error {
 	s.stops++
-	if !s.deaf {
+	switch {
+	case s.quick:
+		s.end(nil)
+	case !s.deaf:
 		s.end(errStopped)
 	}
 	return nil
@@ -112,6 +116,17 @@ func TestStatementIsStoppedBeforeItAnswers(t *testing.T) {
 		require.Equal(t, 1, s.stops)
 		require.False(t, s.cut)
 		require.Equal(t, 1, s.closed)
+	})
+}
+
+func TestStatementThatIsDoneWhenItIsStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		unwanted := errors.New("unwanted")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(unwanted) })
+		_, err := submit(ctx, &server{quick: true})
+		require.ErrorIs(t, err, unwanted)
+		require.ErrorIs(t, err, engine.ErrDone, "a write must not be taken for one that was stopped")
 	})
 }
 
