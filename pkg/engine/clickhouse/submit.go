@@ -132,7 +132,10 @@ func (e *Engine) stopSubmission(ctx context.Context, id string, sub *submission,
 			if a.err == nil {
 				return a.orClosed(ctx)
 			}
-			return answer{err: fmt.Errorf("%w; the engine did not confirm that it stopped: %w", context.Cause(ctx), err)}
+			// Made here: what the kill failed of is not what the query ended with.
+			return answer{err: &engine.Error{
+				Engine: Kind, Phase: engine.SentUnknown, Err: fmt.Errorf("%w; the engine did not confirm that it stopped: %w", context.Cause(ctx), err),
+			}}
 		}
 	}
 }
