@@ -20,6 +20,11 @@ import (
 	"github.com/pointsman/pointsman/services/executor"
 )
 
+// patient are executors that keep their partitions on a loaded machine, too.
+func patient(c *executor.Config, session time.Duration) {
+	c.Group.SessionTimeout, c.Group.HeartbeatEvery = session, session/10
+}
+
 // atEngine are the Tasks that run at a cluster.
 func (b *bench) atEngine(cluster string) (ids []string) {
 	s := b.servers[cluster]
@@ -42,6 +47,7 @@ func TestALowerCapWithoutARestart(t *testing.T) {
 	local.Store(50)
 	b.config = func(c *executor.Config) {
 		c.Engines[0].Slots, c.Engines[0].SharedSlots, c.Caps.Reload = 50, 8, 20*time.Millisecond
+		patient(c, patience)
 	}
 	var broken atomic.Bool
 	b.again = func() (executor.Config, error) {
@@ -108,7 +114,10 @@ func TestALowerCapWithoutARestart(t *testing.T) {
 // While the slots can't be had, attempts that a cap applies to wait and say why, others run, and nothing is lost.
 func TestSlotsThatCantBeHad(t *testing.T) {
 	b := newBench(t, 1)
-	b.config = func(c *executor.Config) { c.Engines[0].SharedSlots = 2 }
+	b.config = func(c *executor.Config) {
+		c.Engines[0].SharedSlots = 2
+		patient(c, patience)
+	}
 	for _, s := range b.servers {
 		s.on("Q", behaviour{rows: 1})
 	}
@@ -136,6 +145,7 @@ func TestWhatAnAttemptWaitsFor(t *testing.T) {
 	b := newBench(t, 1)
 	b.config = func(c *executor.Config) {
 		c.Engines[0].Queues, c.Caps.Tenant = map[string]executor.QueueConfig{"default": {Cap: 1}}, 1
+		patient(c, patience)
 	}
 	hold := make(chan struct{})
 	b.servers[interactive].on("HOLD", behaviour{rows: 1, hold: hold})
@@ -157,7 +167,10 @@ func TestWhatAnAttemptWaitsFor(t *testing.T) {
 // An executor stands still with a slot that it has not used, another has its partitions, and it wakes: in between the slot is not its own.
 func TestASleeperLosesItsSlot(t *testing.T) {
 	b := newBench(t, 1)
-	b.config = func(c *executor.Config) { c.Engines[0].SharedSlots = 1 }
+	b.config = func(c *executor.Config) {
+		c.Engines[0].SharedSlots = 1
+		patient(c, 2*time.Second)
+	}
 	hold := make(chan struct{})
 	b.servers[interactive].on("Q", behaviour{rows: 1, hold: hold})
 	b.servers[batch].on("Q", behaviour{rows: 1}) // a read that moves often enough may end there

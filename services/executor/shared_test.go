@@ -48,6 +48,7 @@ func TestCapsHoldAcrossExecutors(t *testing.T) {
 	b := newBench(t, 4)
 	b.config = func(c *executor.Config) {
 		c.Engines[0].Slots, c.Engines[0].SharedSlots = 50, most
+		patient(c, 2*time.Second)
 	}
 	engine := b.servers[interactive]
 	engine.on("Q", behaviour{rows: 1, slow: 50 * time.Millisecond})
@@ -73,7 +74,7 @@ func TestCapsHoldAcrossExecutors(t *testing.T) {
 	three.network.freeze()
 	before := submitted(two)
 	until("the second goes on without it", func() bool { return submitted(two) > before+20 })
-	time.Sleep(time.Second) // more than a session timeout
+	time.Sleep(3 * time.Second) // more than a session timeout
 	three.network.thaw()
 	before = submitted(three)
 	until("the third is back", func() bool { return submitted(three) > before+20 })
