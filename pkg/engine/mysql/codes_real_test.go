@@ -250,11 +250,19 @@ func TestMariaDBRefusals(t *testing.T) {
 // TestMariaDBWhoStoppedIt tells apart what has one code, and a server that goes away under a running statement.
 func TestMariaDBWhoStoppedIt(t *testing.T) {
 	server := real.Start(t)
-	watched := func(t *testing.T) { // what has run for a second is watched
+	time.Sleep(1100 * time.Millisecond) // the server counts whole seconds since its start
+	db := server.Open()
+	asked := func(t *testing.T) (n int) {
 		t.Helper()
-		time.Sleep(1500 * time.Millisecond)
+		require.NoError(t, db.QueryRow("SHOW GLOBAL STATUS LIKE 'Com_show_status'").Scan(new(string), &n))
+		return n
 	}
-	watched(t) // and the server counts whole seconds since its start
+	watched := func(t *testing.T) { // what has run for a second is watched: the adapter asks for the server's counts
+		t.Helper()
+		own := asked(t)
+		require.Eventually(t, func() bool { own++; return asked(t) > own }, 10*time.Second, 20*time.Millisecond)
+		time.Sleep(300 * time.Millisecond) // until it has its answer
+	}
 	lost := func(t *testing.T, err error) {
 		t.Helper()
 		code, class, phase := enginetest.ClassOf(t, err)
@@ -262,7 +270,6 @@ func TestMariaDBWhoStoppedIt(t *testing.T) {
 		require.Equal(t, failure.SubmitUnknown, class)
 		require.Equal(t, engine.SentUnknown, phase)
 	}
-	db := server.Open()
 	run := func(t *testing.T, e engine.Engine, q engine.Query) (<-chan error, uint64) {
 		id := q.ID
 		ended := make(chan error, 1)
@@ -311,7 +318,7 @@ func TestMariaDBWhoStoppedIt(t *testing.T) {
 		e := open(t, mysql.Config{Name: "m", Addr: server.Addr})
 		server.Exec("CREATE TABLE work.slept (n integer)")
 		ended, thread := run(t, e, engine.Query{ID: "cutwrite", SQL: "INSERT INTO slept SELECT SLEEP(30)"})
-		watched(t)
+		time.Sleep(1500 * time.Millisecond)
 		server.Exec(fmt.Sprintf("KILL CONNECTION %d", thread))
 		lost(t, <-ended)
 	})

@@ -14,8 +14,6 @@ import (
 	"crypto/tls"
 	"database/sql"
 	"fmt"
-	"net"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -67,7 +65,7 @@ type Engine struct {
 	flavour atomic.Pointer[traits] // once it is known
 	life    context.Context        // ends with Close
 	end     context.CancelCauseFunc
-	open    atomic.Int64 // sessions
+	open    wire.Count   // sessions
 	kills   atomic.Int64 // that this client has sent, or is sending
 }
 
@@ -75,12 +73,8 @@ var _ engine.Engine = (*Engine)(nil)
 
 // Open makes a client of a server. It does not dial yet: a server that is down is no error here.
 func Open(cfg Config) (*Engine, error) {
-	_, port, err := net.SplitHostPort(cfg.Addr)
-	if err == nil {
-		_, err = strconv.ParseUint(port, 10, 16)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("opening cluster %s: %q must be host:port: %w", cfg.Name, cfg.Addr, err)
+	if _, _, err := wire.HostPort(cfg.Addr); err != nil {
+		return nil, fmt.Errorf("opening cluster %s: %w", cfg.Name, err)
 	}
 	if cfg.Flavour != "" && flavours[cfg.Flavour] == nil {
 		return nil, fmt.Errorf("opening cluster %s: %q is none of the flavours %v", cfg.Name, cfg.Flavour, Flavours())
@@ -135,11 +129,6 @@ func (e *Engine) Close() error {
 	e.end(wire.ErrClosed)
 	e.spares.Close()
 	err := e.control.Close()
-	for range 100 { // what was cut off is gone in a moment
-		if e.open.Load() == 0 {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	e.open.Wait()
 	return err
 }

@@ -61,7 +61,7 @@ func (e *Engine) dial(ctx context.Context) (*session, error) {
 	if s.conn, err = connect(ctx, connector); err != nil {
 		return nil, err
 	}
-	e.open.Add(1)
+	e.open.Opened()
 	row, err := s.ask(ctx, "SELECT CONNECTION_ID(), @@version, @@version_comment")
 	if err == nil && len(row) == 3 {
 		s.id, err = strconv.ParseUint(text(row[0]), 10, 64)
@@ -278,6 +278,6 @@ func (s *session) Close() {
 	s.once.Do(func() {
 		_ = s.wire.SetDeadline(time.Now().Add(time.Second)) // a farewell may not block
 		_ = s.conn.Close()
-		s.engine.open.Add(-1)
+		s.engine.open.Closed()
 	})
 }

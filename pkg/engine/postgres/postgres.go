@@ -12,7 +12,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -70,19 +69,16 @@ type Engine struct {
 	watchful atomic.Int32 // whether the server can look whether its client is there
 	life     context.Context
 	end      context.CancelCauseFunc
-	open     atomic.Int64 // sessions
+	open     wire.Count // sessions
 }
 
 var _ engine.Engine = (*Engine)(nil)
 
 // Open makes a client of a server. It does not dial yet: a server that is down is no error here.
 func Open(cfg Config) (*Engine, error) {
-	host, port, err := net.SplitHostPort(cfg.Addr)
-	if err == nil {
-		_, err = strconv.ParseUint(port, 10, 16)
-	}
+	host, port, err := wire.HostPort(cfg.Addr)
 	if err != nil {
-		return nil, fmt.Errorf("opening cluster %s: %q must be host:port: %w", cfg.Name, cfg.Addr, err)
+		return nil, fmt.Errorf("opening cluster %s: %w", cfg.Name, err)
 	}
 	if cfg.DialTimeout <= 0 {
 		cfg.DialTimeout = defaultDialTimeout
@@ -151,11 +147,6 @@ func (e *Engine) Close() error {
 	e.end(wire.ErrClosed)
 	e.spares.Close()
 	e.control.Close()
-	for range 100 { // what was cut off is gone in a moment
-		if e.open.Load() == 0 {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	e.open.Wait()
 	return nil
 }

@@ -67,7 +67,7 @@ func (e *Engine) dial(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	s.pg = pg
-	e.open.Add(1)
+	e.open.Opened()
 	e.learn(ctx, s)
 	return s, nil
 }
@@ -170,7 +170,7 @@ func (s *session) Drop() { _ = s.conn.Close() }
 func (s *session) Close() {
 	s.once.Do(func() {
 		go func() {
-			defer s.engine.open.Add(-1)
+			defer s.engine.open.Closed()
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
 			defer context.AfterFunc(s.engine.life, s.Drop)()
