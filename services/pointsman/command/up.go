@@ -67,6 +67,33 @@ func (f partFlags) telemetry(ctx context.Context, s *streams) (*telemetry.Teleme
 	return telemetry.New(ctx, cfg, telemetry.Options{Service: "pointsman", Output: s.err})
 }
 
+// started is what runs once the parts do.
+type started struct {
+	tel   *telemetry.Telemetry
+	cfg   parts.Config
+	parts *parts.Parts
+}
+
+// with starts the embedded parts, hands them on, and stops them behind that.
+func (f partFlags) with(ctx context.Context, s *streams, do func(started) error) (err error) {
+	tel, err := f.telemetry(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, tel.Stop(context.WithoutCancel(ctx))) }()
+	cfg, cleanup, err := f.config(s, tel.Log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cleanup()) }()
+	p, err := parts.Start(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Stop(context.WithoutCancel(ctx))) }()
+	return do(started{tel, cfg, p})
+}
+
 type upCmd struct {
 	partFlags
 	HTTPAddr string        `help:"Address of the HTTP front door." default:"127.0.0.1:8080"`
@@ -79,31 +106,21 @@ type upCmd struct {
 }
 
 // Run starts everything, and runs the demo if asked to.
-func (c *upCmd) Run(ctx context.Context, s *streams) (err error) {
+func (c *upCmd) Run(ctx context.Context, s *streams) error {
 	if c.For != 0 && (c.For < 10*time.Second || c.For > time.Hour) {
 		return &lifecycle.UsageError{Err: fmt.Errorf("--for must be between 10s and 1h, is %s", c.For)}
 	}
 	if err := c.checkPolicy(); err != nil {
 		return err
 	}
-	tel, err := c.telemetry(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, tel.Stop(context.WithoutCancel(ctx))) }()
-	cfg, cleanup, err := c.config(s, tel.Log)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, cleanup()) }()
 	stop := context.AfterFunc(ctx, func() { s.say("\nstopping…") })
 	defer stop()
-	p, err := parts.Start(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.Stop(context.WithoutCancel(ctx))) }()
-	sc := stack.Of(p, cfg)
+	return c.with(ctx, s, func(on started) error { return c.services(ctx, s, on) })
+}
+
+// services starts the services on the parts, and runs the demo.
+func (c *upCmd) services(ctx context.Context, s *streams, on started) (err error) {
+	sc := stack.Of(on.parts, on.cfg)
 	sc.HTTPAddr, sc.PolicyFile = c.HTTPAddr, c.Policy
 	if c.FreePorts {
 		sc = sc.FreePorts()
@@ -111,14 +128,14 @@ func (c *upCmd) Run(ctx context.Context, s *streams) (err error) {
 	if err := prepare(ctx, sc); err != nil {
 		return err
 	}
-	st, err := stack.Start(ctx, sc, tel)
+	st, err := stack.Start(ctx, sc, on.tel)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Stop(context.WithoutCancel(ctx))) }()
-	c.greet(s, p, st)
+	c.greet(s, on.parts, st)
 	if c.Demo || c.For > 0 {
-		if err := c.demo(ctx, s, p, sc, tel); err != nil {
+		if err := c.demo(ctx, s, on.parts, sc, on.tel); err != nil {
 			return err
 		}
 		if c.For > 0 {
@@ -218,22 +235,11 @@ func (s *streams) say(format string, args ...any) {
 type embeddedCmd struct{ partFlags }
 
 // Run starts the parts, makes topics and schema, and waits.
-func (c *embeddedCmd) Run(ctx context.Context, s *streams) (err error) {
-	tel, err := c.telemetry(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, tel.Stop(context.WithoutCancel(ctx))) }()
-	cfg, cleanup, err := c.config(s, tel.Log)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, cleanup()) }()
-	p, err := parts.Start(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.Stop(context.WithoutCancel(ctx))) }()
+func (c *embeddedCmd) Run(ctx context.Context, s *streams) error {
+	return c.with(ctx, s, func(on started) error { return c.wait(ctx, s, on.cfg, on.parts) })
+}
+
+func (c *embeddedCmd) wait(ctx context.Context, s *streams, cfg parts.Config, p *parts.Parts) error {
 	sc := stack.Of(p, cfg)
 	if err := prepare(ctx, sc); err != nil {
 		return err
