@@ -1,6 +1,7 @@
 package executor_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -26,6 +27,19 @@ func running(t *testing.T, e *chdb.Engine, id string) func() uint64 {
 	}
 }
 
+// inTime requires that a query is gone within the bound, in one of three tries: the machine may be busy with other things, the product
+// may not.
+func inTime(t *testing.T, gone func(try int) time.Duration) {
+	t.Helper()
+	var took []time.Duration
+	for try := range 3 {
+		if took = append(took, gone(try)); took[try] < within {
+			return
+		}
+	}
+	require.Failf(t, "too late", "it took %v; the bound is %s", took, within)
+}
+
 // Whatever ends an attempt early ends it at the engine too, and soon: asked of the server by somebody else than the executor.
 func TestWhatIsStoppedIsGoneAtTheEngine(t *testing.T) {
 	const busy = "SELECT count() FROM numbers_mt(1000000000000) WHERE sipHash64(number) = 42"
@@ -41,25 +55,32 @@ func TestWhatIsStoppedIsGoneAtTheEngine(t *testing.T) {
 			p := b.start()
 
 			t.Run("by its user", func(t *testing.T) {
-				b.decide(b.route("user", sql.text))
-				count := running(t, small, "user/1")
-				b.change("user/1", "running")
-				require.EqualValues(t, 1, count())
-				b.decide(cancelOf("user"))
-				asked := time.Now()
-				require.Eventually(t, func() bool { return count() == 0 }, patience, 10*time.Millisecond)
-				require.Less(t, time.Since(asked), within)
-				require.Equal(t, event.Cancelled, b.outcome("user").Status)
+				inTime(t, func(try int) time.Duration {
+					id := fmt.Sprint("user", try)
+					b.decide(b.route(id, sql.text))
+					count := running(t, small, id+"/1")
+					b.change(id+"/1", "running")
+					require.EqualValues(t, 1, count())
+					b.decide(cancelOf(id))
+					asked := time.Now()
+					require.Eventually(t, func() bool { return count() == 0 }, patience, 10*time.Millisecond)
+					took := time.Since(asked)
+					require.Equal(t, event.Cancelled, b.outcome(id).Status)
+					return took
+				})
 			})
 			t.Run("by its deadline", func(t *testing.T) {
-				deadline := time.Now().Add(1500 * time.Millisecond)
-				b.decide(b.route("late", sql.text, func(d *event.RouteDecision) { d.Deadline = deadline }))
-				count := running(t, small, "late/1")
-				b.change("late/1", "running")
-				require.EqualValues(t, 1, count())
-				require.Eventually(t, func() bool { return count() == 0 }, patience, 10*time.Millisecond)
-				require.Less(t, time.Since(deadline), within)
-				require.Equal(t, event.Expired, b.outcome("late").Status)
+				inTime(t, func(try int) time.Duration {
+					id, deadline := fmt.Sprint("late", try), time.Now().Add(strain*1500*time.Millisecond)
+					b.decide(b.route(id, sql.text, func(d *event.RouteDecision) { d.Deadline = deadline }))
+					count := running(t, small, id+"/1")
+					b.change(id+"/1", "running")
+					require.EqualValues(t, 1, count())
+					require.Eventually(t, func() bool { return count() == 0 }, patience, 10*time.Millisecond)
+					took := time.Since(deadline)
+					require.Equal(t, event.Expired, b.outcome(id).Status)
+					return took
+				})
 			})
 			t.Run("by an overrun", func(t *testing.T) {
 				b.decide(b.route("over", sql.text, estimating(1)))
