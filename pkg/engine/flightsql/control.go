@@ -73,12 +73,14 @@ func (e *Engine) Kill(ctx context.Context, id string) (bool, error) {
 
 var errKilled = errors.New("it was killed")
 
-// kill is Kill for a run of this client; known says whether the server can be asked.
-func (e *Engine) kill(ctx context.Context, attempt string) (known bool, err error) {
+// kill is Kill for a run of this client; known says whether the server can be asked, found whether it had anything to kill.
+func (e *Engine) kill(ctx context.Context, attempt string) (known, found bool, err error) {
 	if attempt == "" {
-		return false, nil
+		return false, false, nil
 	}
-	return e.ask(ctx, ActionKill, wire.Name(attempt), &Killed{})
+	var killed Killed
+	known, err = e.ask(ctx, ActionKill, wire.Name(attempt), &killed)
+	return known, killed.Found, err
 }
 
 // ask asks by an action of protocol.go. A server that lacks it does not know it, which is no error.

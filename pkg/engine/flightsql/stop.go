@@ -17,6 +17,7 @@ var (
 	errLetGo         = errors.New("the result was let go")
 	errTimeLimit     = errors.New("the time limit has passed")
 	errUncancellable = errors.New("the server can't cancel it")
+	errNotThere      = errors.New("the server has nothing of it, and may have done it before")
 	errTicketLost    = errors.New("the connection broke before rows were asked for, and the server does not give them over another one")
 )
 
@@ -66,7 +67,7 @@ func (e *Engine) cancelled(info *flight.FlightInfo, attempt string) error {
 	ctx, cancel := context.WithTimeout(e.life, stopWithin)
 	defer cancel()
 	err := e.cancelFlight(ctx, info)
-	known, killErr := e.kill(ctx, attempt)
+	known, _, killErr := e.kill(ctx, attempt)
 	if known {
 		return killErr
 	}
@@ -101,9 +102,12 @@ func (e *Engine) cancelFlight(ctx context.Context, info *flight.FlightInfo) erro
 func (e *Engine) killed(attempt string) error {
 	ctx, cancel := context.WithTimeout(e.life, stopWithin)
 	defer cancel()
-	known, err := e.kill(ctx, attempt)
-	if !known {
+	known, found, err := e.kill(ctx, attempt)
+	switch {
+	case !known:
 		return errUncancellable
+	case err == nil && !found:
+		return errNotThere
 	}
 	return err
 }
