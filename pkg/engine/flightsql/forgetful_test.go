@@ -19,18 +19,18 @@ import (
 type forgetful struct{ flight.BaseFlightServer }
 
 // DoPut waits for whoever has sent it to go.
-func (forgetful) DoPut(stream flight.FlightService_DoPutServer) error {
+func (*forgetful) DoPut(stream flight.FlightService_DoPutServer) error {
 	<-stream.Context().Done()
 	return stream.Context().Err()
 }
 
 // ListActions says that it can be asked to kill.
-func (forgetful) ListActions(_ *flight.Empty, stream flight.FlightService_ListActionsServer) error {
+func (*forgetful) ListActions(_ *flight.Empty, stream flight.FlightService_ListActionsServer) error {
 	return stream.Send(&flight.ActionType{Type: flightsql.ActionKill})
 }
 
 // DoAction finds nothing to kill.
-func (forgetful) DoAction(_ *flight.Action, stream flight.FlightService_DoActionServer) error {
+func (*forgetful) DoAction(_ *flight.Action, stream flight.FlightService_DoActionServer) error {
 	return stream.Send(&flight.Result{Body: []byte(`{"found":false}`)})
 }
 
@@ -39,7 +39,7 @@ func TestAWriteThatIsNotThereToBeStopped(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	server := grpc.NewServer()
-	flight.RegisterFlightServiceServer(server, forgetful{})
+	flight.RegisterFlightServiceServer(server, &forgetful{})
 	done := make(chan struct{})
 	go func() { _ = server.Serve(l); close(done) }()
 	t.Cleanup(func() { server.Stop(); <-done })
