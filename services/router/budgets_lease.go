@@ -2,9 +2,6 @@ package router
 
 import (
 	"context"
-	"time"
-
-	"github.com/cenkalti/backoff/v4"
 
 	"github.com/pointsman/pointsman/pkg/budget"
 	"github.com/pointsman/pointsman/pkg/event"
@@ -60,26 +57,9 @@ func (k *bookkeeper) drop(l *lease) {
 	}
 }
 
-// persist does something until it succeeds or the partition is gone: what has been asked must be answered, however long the broker
-// is away.
+// persist does something until it succeeds or the partition is gone: what has been asked must be answered.
 func (k *bookkeeper) persist(what string, f func() error) error {
-	wait := backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(50*time.Millisecond), backoff.WithMaxInterval(5*time.Second), backoff.WithMaxElapsedTime(0))
-	for {
-		err := f()
-		switch {
-		case err == nil:
-			return nil
-		case k.ctx.Err() != nil:
-			return context.Cause(k.ctx)
-		}
-		k.log.WarnContext(k.ctx, "something failed and is tried again", "what", what, telemetry.Err(err))
-		select {
-		case <-k.ctx.Done():
-			return context.Cause(k.ctx)
-		case <-time.After(wait.NextBackOff()):
-		}
-	}
+	return stream.Persist(k.ctx, k.log, what, func(context.Context) error { return f() })
 }
 
 // keepShort writes balances for sessions that are old, and drops those that are too many.

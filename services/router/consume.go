@@ -34,11 +34,13 @@ func (a *App) assign(ctx context.Context, p *stream.Partition) (stream.Processor
 	if p.Topic != event.TopicRequests {
 		return w, nil
 	}
-	n, err := a.partitions(ctx)
-	if err != nil {
+	if err := stream.Persist(ctx, a.log, "counting the partitions of "+p.Topic, func(ctx context.Context) (err error) {
+		w.parts, err = a.partitions(ctx)
+		return err
+	}); err != nil {
 		return nil, err
 	}
-	w.parts, w.keeper = n, newBookkeeper(a, p)
+	w.keeper = newBookkeeper(a, p)
 	a.keepers.put(w.keeper)
 	return w, nil
 }
