@@ -103,6 +103,7 @@ func (l *Log) SetCaps(caps event.Caps) {
 	if !l.on && !slots.Any(caps) {
 		return
 	}
+	changing := l.capsAt > 0
 	l.news, l.capsAt = true, 0
 	if !l.on {
 		l.on = true
@@ -112,7 +113,7 @@ func (l *Log) SetCaps(caps event.Caps) {
 		}
 	}
 	if l.fold != nil {
-		l.settleCaps()
+		l.settleCaps(changing)
 	}
 }
 

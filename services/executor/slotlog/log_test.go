@@ -288,6 +288,27 @@ func TestAStateThatIsTooLarge(t *testing.T) {
 	require.Eventually(t, func() bool { return two.Why("late") == "" && one.Held("c") == 1 }, patience, time.Millisecond)
 }
 
+// A state that is left out is none that the broker owes an answer for, even if nothing is written after it.
+func TestAStateThatIsTooLargeComesLast(t *testing.T) {
+	b := newBench(t)
+	b.limit = 4000
+	one := b.start(event.Caps{Clusters: map[string]int{"c": 1, "d": 1}})
+	one.granted(one.ask("holds"))
+	for i := range 30 {
+		one.ask(fmt.Sprint("waits", i))
+	}
+	one.waits("waits29", "1 of 1")
+	// With a take and the caps that is 33 records, and twice the 31 that are asked for bring a state: the 15th free does.
+	for i := range 15 {
+		w := on(fmt.Sprint(i))
+		w.Cluster = "d"
+		one.granted(one.askFor(w))
+		one.Free(w.AttemptID)
+		require.Eventually(t, func() bool { return one.Held("d") == 0 }, patience, time.Millisecond)
+	}
+	require.Never(t, func() bool { return one.Err() != nil }, 4*time.Second, 10*time.Millisecond)
+}
+
 func TestATopicThatCantBeHad(t *testing.T) {
 	b := newBench(t)
 	one := b.start(capped(2))
@@ -345,4 +366,35 @@ func TestTheEndGivesBack(t *testing.T) {
 	one.Free("a")
 	one.end()
 	two.granted(w)
+}
+
+// After a quiet week retention has taken all there was.
+func TestALogThatRetentionHasEmptied(t *testing.T) {
+	b := newBench(t)
+	one := b.start(capped(1))
+	one.granted(one.ask("a"))
+	one.Free("a")
+	require.Eventually(t, func() bool { return one.Held("c") == 0 }, patience, time.Millisecond)
+	one.end()
+	require.NoError(t, b.broker.DeleteRecords(event.TopicSlots, 0, int64(len(b.broker.Records(t, event.TopicSlots)))))
+	two := b.start(capped(1))
+	two.granted(two.ask("b"))
+	two.ask("c")
+	two.waits("c", "1 of 1")
+}
+
+// Caps that are taken back before anybody has read them don't come to hold.
+func TestCapsThatAreTakenBackAtOnce(t *testing.T) {
+	b := newBench(t)
+	one := b.start(capped(1))
+	one.granted(one.ask("a"))
+	one.SetCaps(capped(5))
+	one.SetCaps(capped(1))
+	require.Eventually(t, func() bool { return b.kinds()[event.SlotCaps] == 3 }, patience, time.Millisecond)
+	one.ask("b")
+	one.waits("b", "1 of 1")
+	two := b.start(capped(1))
+	two.ask("c")
+	two.waits("c", "1 of 1")
+	require.Equal(t, 3, b.kinds()[event.SlotCaps], "those of the log are the right ones")
 }

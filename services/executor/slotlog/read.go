@@ -75,8 +75,9 @@ func (l *Log) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cl.AddConsumePartitions(map[string]map[int32]kgo.Offset{topic: {0: kgo.NewOffset().At(max(start, fold.Next()))}})
-	if fold.Next() >= end {
+	from := max(start, fold.Next())
+	cl.AddConsumePartitions(map[string]map[int32]kgo.Offset{topic: {0: kgo.NewOffset().At(from)}})
+	if from >= end { // also when retention has taken all there was
 		l.ready(fold, state)
 	}
 	ticks, checks := time.NewTicker(time.Second), time.NewTicker(checkEvery)
@@ -221,7 +222,7 @@ func (l *Log) ready(fold *slots.Fold, state int64) {
 	l.news = l.news || lost
 	pending := l.out
 	l.out = nil
-	l.settleCaps()
+	l.settleCaps(false)
 	l.out = append(l.out, pending...) // nothing is asked for before our caps
 	var answers []func()
 	for id, o := range l.own {
@@ -347,11 +348,12 @@ func (l *Log) capsRead(ctx context.Context, r event.SlotRecord) {
 	l.sweep()
 }
 
-// settleCaps writes the configuration's caps if they are news. Until they are read back, both count.
-func (l *Log) settleCaps() {
+// settleCaps writes the configuration's caps if they are news. Until they are read back, both count. changing says that earlier ones of
+// ours are on their way, so that what the log says now is not what it will say.
+func (l *Log) settleCaps(changing bool) {
 	switch {
 	case !l.news || l.capsAt > 0:
-	case slots.Same(l.fold.Caps(), l.caps):
+	case !changing && slots.Same(l.fold.Caps(), l.caps):
 		l.news = false
 	default:
 		l.seq++

@@ -83,6 +83,9 @@ func (l *Log) next() []*kgo.Record {
 	defer l.mu.Unlock()
 	if len(l.inWork) == 0 {
 		n := min(len(l.out), batchMost)
+		if i := slices.IndexFunc(l.out[:n], isState); i >= 0 { // alone: a batch that the broker finds too large comes in any order
+			n = max(i, 1)
+		}
 		l.inWork, l.out = l.out[:n:n], l.out[n:]
 	}
 	recs := make([]*kgo.Record, 0, len(l.inWork))
@@ -109,13 +112,16 @@ func (l *Log) written(ctx context.Context, err error) error {
 		l.turn(&l.unwritten, "")
 	case errors.Is(err, stream.ErrTooLarge): // a state is the only large one; who starts without it reads further back
 		l.cfg.Log.WarnContext(ctx, "the state of the slots is too large for a record", telemetry.Err(err))
-		l.inWork = slices.DeleteFunc(l.inWork, func(r event.SlotRecord) bool { return r.Kind == event.SlotState })
+		l.inWork, l.sent = slices.DeleteFunc(l.inWork, isState), time.Time{}
+		l.turn(&l.unwritten, "")
 		return nil
 	default:
 		l.turn(&l.unwritten, err.Error())
 	}
 	return err
 }
+
+func isState(r event.SlotRecord) bool { return r.Kind == event.SlotState }
 
 func (l *Log) encode(r event.SlotRecord) (*kgo.Record, error) {
 	data, err := event.Marshal(r)
