@@ -26,10 +26,10 @@ type stored struct {
 func (y *try) deliver(ctx context.Context) attempt.Event {
 	s := y.running
 	a := <-s.answered // follow has put it back
-	inline := int64(y.p.app.inlineLimit())
+	inline, write := int64(y.p.app.inlineLimit()), !y.t.current.ReadOnly
 	y.p.app.leftovers.Go(func() {
 		defer close(s.ended)
-		out := y.store(s, a.rows, inline)
+		out := y.store(s, a.rows, inline, write)
 		s.last = out.err
 		s.stored <- out
 	})
@@ -79,8 +79,9 @@ func (y *try) delivered(r stored) attempt.Event {
 }
 
 // store reads the rows to their end, or to the size cap. Of a query that was let go nothing is stored, and it is read on so
-// that the engine is not held up.
-func (y *try) store(s *submission, got engine.Rows, inline int64) (out stored) {
+// that the engine is not held up. A write is read to its end in any case: one that is cut short is stopped, and an engine may take back
+// what it did.
+func (y *try) store(s *submission, got engine.Rows, inline int64, write bool) (out stored) {
 	sink := y.p.app.results.New(y.id, rows.Format(y.t.first.Task.ResultFormat), got.Columns(), inline)
 	defer func() {
 		if out.result == nil {
@@ -92,28 +93,25 @@ func (y *try) store(s *submission, got engine.Rows, inline int64) (out stored) {
 		row = lender.Lent // a sink keeps nothing
 	}
 	full := false
-	for !full && got.Next() {
-		if s.letGo.Load() {
+	for (write || !full && out.local == nil) && got.Next() {
+		if full || out.local != nil || s.letGo.Load() {
 			continue
 		}
 		values, err := row()
 		if err == nil {
 			full, err = sink.Add(values)
 		}
-		if err != nil {
-			if _, ok := errors.AsType[*engine.Error](err); ok {
-				out.err = err
-			} else {
-				out.local = err
-			}
+		if _, ok := errors.AsType[*engine.Error](err); ok {
+			out.err = err
 			_ = got.Close()
 			return out
 		}
+		out.local = err
 	}
 	out.err = got.Err()
 	_ = got.Close() // ends a query that was cut short
 	out.stats = got.Stats()
-	if out.err != nil || s.letGo.Load() {
+	if out.err != nil || out.local != nil || s.letGo.Load() {
 		return out
 	}
 	if out.result, out.local = sink.Finish(time.Now()); out.local != nil {

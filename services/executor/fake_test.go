@@ -121,6 +121,13 @@ func (s *server) wasQuick() bool {
 	return s.quick
 }
 
+// cutShort notes that a query was ended before all its rows were read.
+func (s *server) cutShort(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.killed[id] = true
+}
+
 func (s *server) wasKilled(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -256,7 +263,7 @@ func (c *client) Submit(ctx context.Context, q engine.Query) (engine.Rows, error
 		if err != nil {
 			return nil, err
 		}
-		return &fakeRows{left: b.rows, wide: b.wide}, nil
+		return &fakeRows{left: b.rows, wide: b.wide, cut: func() { c.cutShort(q.ID) }}, nil
 	case <-c.dead:
 		return nil, lost()
 	case <-ctx.Done():
@@ -349,8 +356,11 @@ func (c *client) Close() error {
 	return nil
 }
 
+// fakeRows are cut short when they are closed before their end, as a query of which rows are left to come is.
 type fakeRows struct {
 	left, n, wide int
+	over          bool
+	cut           func()
 }
 
 func (r *fakeRows) Columns() []event.Column {
@@ -363,6 +373,7 @@ func (r *fakeRows) Columns() []event.Column {
 
 func (r *fakeRows) Next() bool {
 	if r.n >= r.left {
+		r.over = true
 		return false
 	}
 	r.n++
@@ -381,8 +392,14 @@ func (r *fakeRows) Values() ([]any, error) {
 	return out, nil
 }
 
-func (r *fakeRows) Err() error   { return nil }
-func (r *fakeRows) Close() error { return nil }
+func (r *fakeRows) Err() error { return nil }
+
+func (r *fakeRows) Close() error {
+	if !r.over {
+		r.cut()
+	}
+	return nil
+}
 
 func (r *fakeRows) Stats() event.Stats {
 	n, read := int64(r.n), int64(1000)

@@ -64,6 +64,24 @@ func TestLargeResultGoesToAFile(t *testing.T) {
 	require.Equal(t, event.Succeeded, o.Status)
 }
 
+// A write is read to its end, whatever can be kept of its rows: an engine may take back what it is stopped in.
+func TestAWriteIsNotCutShortByItsRows(t *testing.T) {
+	b := newBench(t, 1)
+	b.config = func(c *executor.Config) { c.Results.Inline, c.Results.Max = 10*config.KiB, 300*config.KiB }
+	b.servers[interactive].on("INSERT RETURNING", behaviour{rows: 1000, wide: 1000})
+	b.servers[interactive].on("SELECT", behaviour{rows: 1000, wide: 1000})
+	b.start()
+	b.decide(b.route("t1", "INSERT RETURNING", func(d *event.RouteDecision) { d.ReadOnly = false }), b.route("t2", "SELECT"))
+	o := b.outcome("t1")
+	require.Equal(t, event.Succeeded, o.Status)
+	require.True(t, o.Result.Truncated)
+	require.Less(t, o.Result.Rows, int64(1000))
+	require.EqualValues(t, 1000, *o.Stats.ResultRows)
+	require.False(t, b.servers[interactive].wasKilled("t1/1"))
+	require.True(t, b.outcome("t2").Result.Truncated)
+	require.True(t, b.servers[interactive].wasKilled("t2/1"), "a read is")
+}
+
 func TestInlineResultThatFitsNoTopic(t *testing.T) {
 	b := newBench(t, 1)
 	b.config = func(c *executor.Config) { c.Results.Inline = 64 * config.MiB }
