@@ -30,9 +30,14 @@ var (
 	wideType   = regexp.MustCompile(`(?i)\bu?int(64|128|256)\b|\b(big|huge)int\b|decimal|numeric`)
 	dateType   = regexp.MustCompile(`(?i)\bdate(32)?\b`)
 	timeType   = regexp.MustCompile(`(?i)datetime|timestamp|\btime`)
+	// openType may hold anything, whatever its name says of a part of it: JSON(a Int32) holds 64-bit integers at other paths.
+	openType = regexp.MustCompile(`(?i)\b(json|dynamic)\b`)
 )
 
 func kindOf(typeName string) kind {
+	if openType.MatchString(typeName) {
+		return kind{}
+	}
 	return kind{
 		narrow: narrowType.MatchString(typeName) && !wideType.MatchString(typeName),
 		dates:  dateType.MatchString(typeName) && !timeType.MatchString(typeName),

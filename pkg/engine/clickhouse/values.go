@@ -20,7 +20,16 @@ const (
 	instants times = iota // only instants: they are given in UTC
 	days                  // only dates: they are given as midnight in UTC
 	mixed                 // both, in one tuple: they keep their zone
+	dayTexts              // only dates, in a column whose type does not say so: they are given as text
 )
+
+// inside are the times of a value whose type is its own, and not its column's.
+func (t times) inside() times {
+	if t == days {
+		return dayTexts
+	}
+	return t
+}
 
 func timesOf(typeName string) times {
 	withoutInstants := strings.ReplaceAll(typeName, "DateTime", "")
@@ -58,6 +67,9 @@ func (t times) convert(v reflect.Value) any {
 	}
 	switch x := v.Interface().(type) {
 	case time.Time:
+		if t == dayTexts {
+			return x.Format(time.DateOnly)
+		}
 		return t.of(x)
 	case decimal.Decimal:
 		return digits(x)
@@ -69,12 +81,12 @@ func (t times) convert(v reflect.Value) any {
 		return clock(x)
 	case json.RawMessage:
 		return string(x)
-	case chcol.Variant:
-		return t.convert(reflect.ValueOf(x.Any()))
+	case chcol.Variant: // what lies there says itself what it is, which the paths of a JSON column that have a type say nothing of
+		return timesOf(x.Type()).inside().convert(reflect.ValueOf(x.Any()))
 	case *chcol.JSON:
-		return t.convert(reflect.ValueOf(x.NestedMap()))
+		return t.inside().convert(reflect.ValueOf(x.NestedMap()))
 	case chcol.JSON:
-		return t.convert(reflect.ValueOf(x.NestedMap()))
+		return t.inside().convert(reflect.ValueOf(x.NestedMap()))
 	case fmt.Stringer: // UUIDs and IP addresses
 		if v.Kind() != reflect.Pointer {
 			return x.String()

@@ -1,0 +1,57 @@
+package clickhouse
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/chcol"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pointsman/pointsman/pkg/embedded/chdb"
+	"github.com/pointsman/pointsman/pkg/embedded/chdb/chdbtest"
+	"github.com/pointsman/pointsman/pkg/engine"
+)
+
+// TestTimesOfOpenTypes: what a column may hold besides changes neither a date nor an instant, and no zone makes another day of a date.
+func TestTimesOfOpenTypes(t *testing.T) {
+	tokyo := time.FixedZone("Tokyo", 9*60*60)
+	day, night := time.Date(2026, 11, 30, 0, 0, 0, 0, tokyo), time.Date(2026, 11, 30, 1, 2, 3, 0, tokyo)
+	json := chcol.NewJSON()
+	json.SetValueAtPath("d", day)
+	json.SetValueAtPath("more.d", chcol.NewDynamicWithType(day, "Date"))
+	json.SetValueAtPath("more.t", chcol.NewDynamicWithType(night, "DateTime64(9)"))
+	for _, c := range []struct {
+		typ         string
+		value, want any
+	}{
+		{"Dynamic", chcol.NewDynamicWithType(day, "Date"), "2026-11-30"},
+		{"Dynamic", chcol.NewDynamicWithType([]time.Time{day}, "Array(Date32)"), []any{"2026-11-30"}},
+		{"Dynamic", chcol.NewDynamicWithType(night, "DateTime"), night.UTC()},
+		{"Dynamic", chcol.NewDynamic(nil), nil},
+		{"Variant(Date, String)", chcol.NewVariantWithType(day, "Date"), "2026-11-30"},
+		{"JSON(d Date)", json, map[string]any{"d": "2026-11-30", "more": map[string]any{"d": "2026-11-30", "t": night.UTC()}}},
+		{"Array(JSON(d Date))", []chcol.JSON{*json}, []any{map[string]any{"d": "2026-11-30", "more": map[string]any{"d": "2026-11-30", "t": night.UTC()}}}},
+	} {
+		require.Equal(t, c.want, timesOf(c.typ).convert(reflect.ValueOf(c.value)), c.typ)
+	}
+}
+
+// TestOpenTypesKeepInstants asks the engine itself.
+func TestOpenTypesKeepInstants(t *testing.T) {
+	server := chdbtest.Start(t, chdb.Config{Name: "open"})
+	e, err := Open(Config{Name: "c", Addrs: []string{server.Addr()}})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = e.Close() })
+	rows, err := e.Submit(t.Context(), engine.Query{ID: "open/1", SQL: `SELECT CAST('{"d":"2026-11-30","t":"2026-11-30 01:02:03","n":9007199254740993}' AS JSON(d Date)),
+		CAST(toDate('2026-11-30') AS Dynamic)`})
+	require.NoError(t, err)
+	require.True(t, rows.Next(), "%v", rows.Err())
+	values, err := rows.Values()
+	require.NoError(t, err)
+	require.Equal(t, []any{
+		map[string]any{"d": "2026-11-30", "t": time.Date(2026, 11, 30, 1, 2, 3, 0, time.UTC), "n": int64(9007199254740993)}, "2026-11-30",
+	}, values)
+	require.False(t, rows.Next())
+	require.NoError(t, rows.Close())
+}
