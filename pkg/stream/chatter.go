@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -87,15 +88,17 @@ func (c chatter) WithGroup(name string) slog.Handler {
 // repeatEvery is how often the same is said again.
 const repeatEvery = 30 * time.Second
 
-// repeats remembers what was said. What may be said is a closed set of messages, about the addresses of brokers.
+// repeats remembers what was said. What may be said is a closed set of messages, about brokers, groups and topics.
 type repeats struct {
 	mu   sync.Mutex
 	said map[saying]*repeat
 }
 
+// saying is what makes two lines the same: what is said of one broker, group or topic hides nothing that is said of another. Of the
+// partitions of a topic one speaks for all.
 type saying struct {
-	level      slog.Level
-	text, addr string
+	level                      slog.Level
+	text, broker, group, topic string
 }
 
 type repeat struct {
@@ -106,12 +109,21 @@ type repeat struct {
 // say tells whether a line is to be said now, and how many like it were not.
 func (s *repeats) say(r slog.Record) (out int, say bool) {
 	k := saying{level: r.Level, text: r.Message}
+	addr := ""
 	r.Attrs(func(a slog.Attr) bool {
-		if a.Key == "addr" {
-			k.addr = a.Value.String()
+		switch a.Key {
+		case "addr": // which is the same for all clients; a seed has a number of its own in each list of seeds
+			addr = a.Value.String()
+		case "broker":
+			k.broker = a.Value.String()
+		case "group":
+			k.group = a.Value.String()
+		case "topic":
+			k.topic = a.Value.String()
 		}
-		return k.addr == ""
+		return true
 	})
+	k.broker = cmp.Or(addr, k.broker)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.said == nil {

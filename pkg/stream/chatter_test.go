@@ -59,3 +59,27 @@ func TestChatterSaysTheSameOnceInAWhile(t *testing.T) {
 		require.Equal(t, 10, strings.Count(b.String(), "our own word"), "only chatter is left out")
 	})
 }
+
+func TestChatterHidesNothingOfAnother(t *testing.T) {
+	var b bytes.Buffer
+	log := Deps{Log: textLog(&b, slog.LevelInfo)}.chatter()
+	for range 3 {
+		log.Error("unable to initialize sasl", "broker", 1, "err", "refused")
+		log.Error("unable to initialize sasl", "broker", 2, "err", "refused")
+		log.Warn("join group failed", "group", "router", "err", "not authorized")
+		log.Warn("join group failed", "group", "executor", "err", "not authorized")
+		for partition := range 2 {
+			log.Warn("reading from kafka", "group", "router", "topic", "requests", "partition", partition)
+			log.Warn("reading from kafka", "group", "router", "topic", "decisions", "partition", partition)
+		}
+		for seed := range 2 { // of one address
+			log.Warn("unable to open connection", "addr", "a:1", "broker", fmt.Sprint("seed_", seed))
+		}
+	}
+	got := b.String()
+	for what, times := range map[string]int{
+		"broker=1": 1, "broker=2": 1, "group=router err": 1, "group=executor err": 1, "topic=requests": 1, "topic=decisions": 1, "addr=a:1": 1,
+	} {
+		require.Equal(t, times, strings.Count(got, what), "%s\n%s", what, got)
+	}
+}
