@@ -88,9 +88,9 @@ func (l *lane) start() *proc {
 
 // crash is a kill -9: neither the broker nor the engine hears anything more but that the connections are gone.
 func (p *proc) crash() {
+	p.network.set(true, false, false) // first: what sees its connection to the engine end must not write of it any more
 	p.main.kill()
 	p.spare.kill()
-	p.network.set(true, false, false)
 }
 
 // retire frees what a process held, in the background. One that crashed has no way to anything any more.

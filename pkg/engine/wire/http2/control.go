@@ -33,6 +33,7 @@ type Control struct {
 
 	mu     sync.Mutex
 	closed bool
+	dead   time.Time // when a connection was last left because nothing came
 	line   *line
 	lines  map[*line]struct{} // those that are open
 }
@@ -115,11 +116,11 @@ func (c *Control) leave(l *line) {
 	}
 }
 
-// Silent says that nothing has come over the connection since a moment.
+// Silent says that nothing has come since a moment over the connection that calls went over then.
 func (c *Control) Silent(since time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.line.silent(since)
+	return c.dead.After(since) || c.line.silent(since)
 }
 
 func (l *line) silent(since time.Time) bool {
@@ -192,6 +193,9 @@ func (l *line) HandleRPC(ctx context.Context, s stats.RPCStats) {
 	if end.EndTime.Sub(end.BeginTime) >= silentFor && l.silent(end.BeginTime) {
 		l.control.mu.Lock()
 		defer l.control.mu.Unlock()
+		if l.control.line == l {
+			l.control.dead = time.Now()
+		}
 		l.control.leave(l)
 	}
 }

@@ -110,9 +110,12 @@ func TestDeadConnectionIsLeft(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, stream.SendMsg(durationpb.New(time.Hour)))
 
+		began := time.Now()
 		require.Equal(t, codes.DeadlineExceeded, ask(t, c, 0, 3*time.Second))
 		require.Equal(t, codes.OK, ask(t, c, time.Millisecond, time.Second))
 		require.Len(t, *pipes, 2)
+		require.True(t, c.Silent(began), "the other one answers, and not the one that what began then goes over")
+		require.False(t, c.Silent(time.Now().Add(-time.Nanosecond)))
 		synctest.Wait()
 		require.False(t, ended(old), "somebody uses it")
 		cancel()
