@@ -81,7 +81,15 @@ func (y *try) ask() *line.Ask {
 	return &line.Ask{
 		Key:    w.Queue + "\x00" + w.Tenant,
 		Needed: func() bool { return s.Needed(w) },
-		Send:   func(p *line.Place) { s.Ask(part, w, p.Answer) },
+		Send: func(p *line.Place) {
+			s.Ask(part, w, func(held bool) {
+				if held {
+					p.Answer()
+				} else {
+					p.Waits()
+				}
+			})
+		},
 		Return: func() { s.Free(w.AttemptID) },
 	}
 }

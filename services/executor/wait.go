@@ -70,6 +70,9 @@ func (y *try) awaitSlot(ctx context.Context) attempt.Event {
 			return y.granted(ctx)
 		case <-changed:
 		case <-turned: // whoever looks at the Task wants to know
+			if y.p.app.slots.Err() != nil {
+				y.place.Waits()
+			}
 			y.position = y.place.Position()
 			y.announce(ctx)
 		case <-y.t.cancelled:

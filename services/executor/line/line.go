@@ -2,7 +2,8 @@
 //
 // Higher priority goes first, then the lower order number, which is the order in which Tasks came: one that is tried again does
 // not start over behind those that came later. Caps that hold across processes are asked for, and the answer comes later; whoever
-// waits for it takes no slot here yet, and does not hold up the others. A slot belongs to the attempt that holds its Place and
+// waits for it takes no slot here yet, and does not hold up the others. Only who was allowed a slot once and found none left here has one
+// kept until it is known what it is told next: those behind it, who need not ask, would always be quicker. A slot belongs to the attempt that holds its Place and
 // comes back with Leave, which every way out of an attempt calls; nothing here expires, because nothing outlives its process.
 // Cancelling a query needs no slot.
 package line
@@ -29,7 +30,7 @@ type Ask struct {
 	Key string
 	// Needed says whether anybody has to be asked.
 	Needed func() bool
-	// Send asks. The answer is the place's Answer.
+	// Send asks. What comes of it is told by the place's Answer, and by Waits if that takes its time.
 	Send func(p *Place)
 	// Return gives back what was allowed when no slot is free here any more.
 	Return func()
@@ -43,6 +44,7 @@ type Place struct {
 	ask      *Ask
 	granted  chan struct{}
 	asked    bool // the answer is to come
+	lost     bool // it was allowed a slot when none was left here; what it is told next is not known
 	has      bool
 	left     bool
 }
@@ -107,8 +109,19 @@ func (p *Place) Answer() {
 		l.give(slices.Index(l.waiting, p))
 		l.grant()
 	default: // others took the last slot meanwhile
-		p.asked = false
+		p.asked, p.lost = false, true
 		p.ask.Return()
+	}
+}
+
+// Waits says that the answer takes its time: no slot is kept for it.
+func (p *Place) Waits() {
+	l := p.line
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p.lost {
+		p.lost = false
+		l.grant()
 	}
 }
 
@@ -128,8 +141,8 @@ func (l *Line) Load() (slots, used, waiting int) {
 }
 
 func (l *Line) grant() {
-	asked := map[string]int{}
-	for i := 0; l.used < l.slots && i < len(l.waiting); {
+	asked, kept := map[string]int{}, 0
+	for i := 0; l.used+kept < l.slots && i < len(l.waiting); {
 		p := l.waiting[i]
 		switch {
 		case p.ask == nil:
@@ -144,6 +157,9 @@ func (l *Line) grant() {
 			if !p.asked {
 				p.asked = true
 				p.ask.Send(p)
+			}
+			if p.lost {
+				kept = 1
 			}
 		}
 		i++

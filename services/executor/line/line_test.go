@@ -130,6 +130,51 @@ func TestWhoWaitsForOthersHoldsUpNobody(t *testing.T) {
 	require.Equal(t, []int{2, 2, 0}, []int{slots, used, waiting})
 }
 
+// TestWhoWasAllowedAndFoundNoSlotIsNotOvertakenAgain is a line that is never empty, of many that need not ask and one that has to.
+func TestWhoWasAllowedAndFoundNoSlotIsNotOvertakenAgain(t *testing.T) {
+	l := line.New(1)
+	o := &others{line: l, needed: true, asked: map[*line.Place]bool{}}
+	holder := l.Join(0, 1, nil)
+	capped := o.join(2, "capped")
+	a, b, c := l.Join(0, 3, nil), l.Join(0, 4, nil), l.Join(0, 5, nil)
+	holder.Leave()
+	require.True(t, capped.Asked())
+	require.True(t, granted(a), "nobody knows yet whether the one in front may have it")
+	capped.Answer()
+	require.Equal(t, 1, o.back)
+	a.Leave()
+	require.True(t, capped.Asked())
+	require.False(t, granted(b), "now the slot is kept")
+	capped.Waits()
+	require.True(t, granted(b), "it has to wait for others")
+	capped.Waits()
+	capped.Answer()
+	b.Leave()
+	require.False(t, granted(c))
+	capped.Answer()
+	require.True(t, granted(capped))
+	capped.Waits()
+	capped.Leave()
+	require.True(t, granted(c))
+	slots, used, waiting := l.Load()
+	require.Equal(t, []int{1, 1, 0}, []int{slots, used, waiting})
+}
+
+// A slot that is kept for one who leaves goes to the next.
+func TestASlotKeptForOneWhoLeaves(t *testing.T) {
+	l := line.New(1)
+	o := &others{line: l, needed: true, asked: map[*line.Place]bool{}}
+	holder := l.Join(0, 1, nil)
+	capped := o.join(2, "capped")
+	a, b := l.Join(0, 3, nil), l.Join(0, 4, nil)
+	holder.Leave()
+	capped.Answer()
+	a.Leave()
+	require.False(t, granted(b))
+	capped.Leave()
+	require.True(t, granted(b))
+}
+
 func TestFewerSlotsGiveNoneUntilAsManyAreBack(t *testing.T) {
 	l := line.New(3)
 	join := joining(l)

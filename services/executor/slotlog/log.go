@@ -74,8 +74,8 @@ type own struct {
 	read    bool  // what was written was read back
 	held    bool
 	began   time.Time
-	changed chan struct{} // closed when it is read back
-	answer  func()        // nil once it was called, or if nobody waits
+	changed chan struct{}   // closed when it is read back
+	answer  func(held bool) // nil once it is held, or if nobody waits
 }
 
 // New makes a Log that has read nothing yet.
@@ -129,8 +129,9 @@ func (l *Log) covers(w event.SlotWant) bool {
 	return l.on && ((l.fold != nil && slots.Covers(l.fold.Caps(), w)) || ((l.fold == nil || l.news) && slots.Covers(l.caps, w)))
 }
 
-// Ask asks for a slot. answer is called once when it is held, unless it is freed before.
-func (l *Log) Ask(p Part, w event.SlotWant, answer func()) {
+// Ask asks for a slot. Unless it is freed before, answer is called once when it is held, and once before that if it is not held when it
+// is read.
+func (l *Log) Ask(p Part, w event.SlotWant, answer func(held bool)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	o := &own{part: p, want: w, began: time.Now(), changed: make(chan struct{}), answer: answer}

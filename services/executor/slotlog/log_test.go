@@ -83,14 +83,20 @@ func (b *bench) start(caps event.Caps) *executor {
 }
 
 // asked is an ask under way.
-type asked struct{ had atomic.Int32 }
+type asked struct{ had, waited atomic.Int32 }
 
 func (e *executor) ask(id string) *asked { return e.askFor(on(id)) }
 
 func (e *executor) askFor(w event.SlotWant) *asked {
 	a := &asked{}
 	require.True(e.b.t, e.Needed(w))
-	e.Ask(e.part, w, func() { a.had.Add(1) })
+	e.Ask(e.part, w, func(held bool) {
+		if held {
+			a.had.Add(1)
+		} else {
+			a.waited.Add(1)
+		}
+	})
 	return a
 }
 
@@ -143,7 +149,8 @@ func TestTwoShareACap(t *testing.T) {
 	two.Free("b")
 	require.Eventually(t, func() bool { return one.Held("c") == 0 }, patience, time.Millisecond)
 	require.Equal(t, map[event.SlotKind]int{event.SlotTake: 2, event.SlotCaps: 1, event.SlotAsk: 2, event.SlotFree: 2}, b.kinds())
-	require.Equal(t, int32(1), a.had.Load())
+	require.Equal(t, []int32{1, 0}, []int32{a.had.Load(), a.waited.Load()})
+	require.Equal(t, []int32{1, 1}, []int32{w.had.Load(), w.waited.Load()}, "it was told that it has to wait, too")
 }
 
 func TestWithoutACapNothingIsWritten(t *testing.T) {

@@ -328,13 +328,21 @@ func (l *Log) settle(id string, o *own) (answer func()) {
 		}
 		if !e.Held {
 			close(o.changed)
+			answer = told(o.answer, false)
 		}
 	}
 	o.held = e.Held
 	if e.Held {
-		answer, o.answer = o.answer, nil
+		answer, o.answer = told(o.answer, true), nil
 	}
 	return answer
+}
+
+func told(answer func(bool), held bool) func() {
+	if answer == nil {
+		return nil
+	}
+	return func() { answer(held) }
 }
 
 // capsRead looks at caps that are new in the log.
