@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -70,6 +71,7 @@ type own struct {
 	part    Part
 	want    event.SlotWant
 	seq     int64 // of what was written for it, 0 if nothing was
+	again   bool  // the log has lost, or seems to have lost, what was written before that
 	runs    bool  // it has its slot here, and is on its way to an engine
 	read    bool  // what was written was read back
 	held    bool
@@ -163,6 +165,11 @@ func (l *Log) Free(attemptID string) {
 		return
 	}
 	delete(l.own, attemptID)
+	ask := func(r event.SlotRecord) bool { return r.Kind == event.SlotAsk && r.Seq == o.seq }
+	if i := slices.IndexFunc(l.out, ask); i >= 0 && !o.again { // it never left; asks of those that gave up would pile up in an outage
+		l.out = slices.Delete(l.out, i, i+1)
+		return
+	}
 	if o.seq > 0 {
 		l.put(event.SlotRecord{Kind: event.SlotFree, Seq: o.seq, Partition: o.part.ID, Epoch: o.part.Epoch, SlotWant: event.SlotWant{AttemptID: attemptID}})
 	}

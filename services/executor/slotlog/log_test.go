@@ -327,9 +327,15 @@ func TestATopicThatCantBeHad(t *testing.T) {
 	<-turned
 	turned = one.Turned()
 	require.ErrorContains(t, one.Err(), "not answered")
+	for i := range 50 { // they come and give up while nothing can be written
+		id := fmt.Sprint("c", i)
+		one.ask(id)
+		one.Free(id)
+	}
 	fault.Remove()
 	one.granted(w)
 	<-turned
+	require.Equal(t, map[event.SlotKind]int{event.SlotTake: 1, event.SlotCaps: 1, event.SlotAsk: 2}, b.kinds(), "what was never asked need not be given back")
 	require.NoError(t, one.Err())
 	require.Empty(t, one.Why("b"))
 }

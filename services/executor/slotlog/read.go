@@ -248,11 +248,13 @@ func (l *Log) askAgain() {
 		for _, o := range l.own {
 			switch {
 			case o.seq == 0 || held != (o.held || o.runs):
+				continue
 			case held:
 				l.write(o, event.SlotRun)
 			default:
 				l.write(o, event.SlotAsk)
 			}
+			o.again = true
 		}
 	}
 }
