@@ -55,3 +55,24 @@ func TestOpenTypesKeepInstants(t *testing.T) {
 	require.False(t, rows.Next())
 	require.NoError(t, rows.Close())
 }
+
+// TestTimesBehindTheirDriver: the driver's count of nanoseconds ends in 2262, the engine's times in 2299.
+func TestTimesBehindTheirDriver(t *testing.T) {
+	server := chdbtest.Start(t, chdb.Config{Name: "late"})
+	e, err := Open(Config{Name: "c", Addrs: []string{server.Addr()}})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = e.Close() })
+	rows, err := e.Submit(t.Context(), engine.Query{ID: "late/1", SQL: `SELECT toDateTime64('2299-12-31 23:59:59.123', 3, 'UTC'), toDateTime64('2262-04-11 23:47:16.8', 1, 'UTC'),
+		toDateTime64('2262-04-11 23:47:17', 0, 'UTC'), toDateTime64('1900-01-01 00:00:00.5', 8, 'UTC'), [toNullable(toDateTime64('2299-12-31 23:59:59', 0, 'UTC'))],
+		toDate32('2299-12-31'), map(toDate('2026-11-30'), 1), map(toDateTime('2026-11-30 09:15:00', 'UTC'), 1)`})
+	require.NoError(t, err)
+	require.True(t, rows.Next(), "%v", rows.Err())
+	values, err := rows.Values()
+	require.NoError(t, err)
+	require.Equal(t, []any{
+		time.Date(2299, 12, 31, 23, 59, 59, 123000000, time.UTC), time.Date(2262, 4, 11, 23, 47, 16, 800000000, time.UTC),
+		time.Date(2262, 4, 11, 23, 47, 17, 0, time.UTC), time.Date(1900, 1, 1, 0, 0, 0, 500000000, time.UTC), []any{time.Date(2299, 12, 31, 23, 59, 59, 0, time.UTC)},
+		time.Date(2299, 12, 31, 0, 0, 0, 0, time.UTC), map[string]any{"2026-11-30": uint64(1)}, map[string]any{"2026-11-30T09:15:00Z": uint64(1)},
+	}, values)
+	require.NoError(t, rows.Close())
+}

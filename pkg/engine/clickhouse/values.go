@@ -23,6 +23,14 @@ const (
 	dayTexts              // only dates, in a column whose type does not say so: they are given as text
 )
 
+// ClickHouse has no time before 1900. The driver counts the nanoseconds of a DateTime64 in 64 bits, so that those behind April 2262 come as
+// such: they are that many nanoseconds too early.
+const (
+	earliest = 1800
+	nanos    = 1_000_000_000
+	span     = 1 << 64
+)
+
 // inside are the times of a value whose type is its own, and not its column's.
 func (t times) inside() times {
 	if t == days {
@@ -44,6 +52,9 @@ func timesOf(typeName string) times {
 }
 
 func (t times) of(v time.Time) time.Time {
+	if v.Year() < earliest {
+		v = time.Unix(v.Unix()+span/nanos, int64(v.Nanosecond())+span%nanos).In(v.Location())
+	}
 	switch t {
 	case days:
 		return time.Date(v.Year(), v.Month(), v.Day(), 0, 0, 0, 0, time.UTC)
@@ -117,11 +128,24 @@ func (t times) convert(v reflect.Value) any {
 	case reflect.Map:
 		out := make(map[string]any, v.Len())
 		for _, key := range v.MapKeys() {
-			out[fmt.Sprint(t.convert(key))] = t.convert(v.MapIndex(key))
+			out[t.name(key)] = t.convert(v.MapIndex(key))
 		}
 		return out
 	default:
 		return fmt.Sprint(v.Interface())
+	}
+}
+
+// name is the key of a map: JSON has texts only.
+func (t times) name(key reflect.Value) string {
+	switch at := t.convert(key).(type) {
+	case time.Time:
+		if t == days {
+			return at.Format(time.DateOnly)
+		}
+		return at.Format(time.RFC3339Nano)
+	default:
+		return fmt.Sprint(at)
 	}
 }
 
