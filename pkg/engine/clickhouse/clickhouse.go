@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	driver "github.com/ClickHouse/clickhouse-go/v2"
@@ -67,10 +68,12 @@ const (
 // Engine is one ClickHouse cluster.
 type Engine struct {
 	cfg     Config
-	queries driver.Conn // HTTP only; a native submission dials its own
 	control driver.Conn
 	life    context.Context // ends with Close; queries hang on it, so that Close drops them without killing them
 	end     context.CancelCauseFunc
+
+	mu      sync.Mutex
+	queries driver.Conn // HTTP only; a native submission dials its own
 }
 
 var _ engine.Engine = (*Engine)(nil)
@@ -122,6 +125,8 @@ func Open(cfg Config) (*Engine, error) {
 func (e *Engine) Close() error {
 	e.end(errClosed)
 	err := e.control.Close()
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if e.queries != nil {
 		err = errors.Join(err, e.queries.Close())
 	}

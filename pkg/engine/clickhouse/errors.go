@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	driver "github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/column"
 
 	"github.com/pointsman/pointsman/pkg/engine"
 	"github.com/pointsman/pointsman/pkg/engine/wire/secure"
@@ -29,6 +30,7 @@ func (e *Engine) wrap(err error, sub *submission) *engine.Error {
 		exception *driver.Exception
 		status    *driver.HTTPError
 		format    *formatError
+		unknown   *column.UnsupportedColumnTypeError
 	)
 	switch {
 	case errors.As(err, &exception):
@@ -37,6 +39,8 @@ func (e *Engine) wrap(err error, sub *submission) *engine.Error {
 		out.Err = errors.New(strings.TrimSpace(exception.Message))
 	case errors.As(err, &format):
 		out.Phase, out.Code, out.Err = engine.Answered, formatCode, format
+	case errors.As(err, &unknown):
+		return unreadable(unknown)
 	case errors.As(err, &status) && status.StatusCode < 500:
 		out.Phase = engine.Answered
 	case sub == nil && (refused(err) || secure.Failed(out.Err)):
@@ -52,6 +56,14 @@ func (e *Engine) wrap(err error, sub *submission) *engine.Error {
 		}
 	}
 	return out
+}
+
+// unreadable is the end of a statement whose result this driver can't read, neither here nor from another server. Its author can ask for
+// another one.
+func unreadable(err error) *engine.Error {
+	return &engine.Error{
+		Engine: Kind, Code: formatCode, Phase: engine.Answered, Err: fmt.Errorf("the result can't be read, cast what is of an unusual type to String: %w", err),
+	}
 }
 
 // refused says that nobody listens at the address. A dial that times out says nothing of what runs there.

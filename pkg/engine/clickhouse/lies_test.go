@@ -55,7 +55,6 @@ func TestServersThatLie(t *testing.T) {
 		"columns that do not come":                 {block(3, 0, column)[:40], ""},
 		"a billion rows":                           {block(1, 1_000_000_001, column), "rows"},
 		"rows that do not come":                    {block(1, 1000, column)[:45], ""},
-		"a type that nobody knows":                 {block(1, 1, "\x01x\x05UInt9\x00"), "UInt9"},
 		"a frame larger than any":                  {append(make([]byte, 16), 0x82, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff, 0x7f), ""},
 		"a frame that ends early":                  {block(1, 0, column)[:20], ""},
 		"another checksum":                         {append(make([]byte, 16), block(1, 0, column)[16:]...), ""},
@@ -88,6 +87,66 @@ func TestServersThatLie(t *testing.T) {
 			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20))
 		})
 	}
+}
+
+// TestATypeThatNobodyKnows: it is the statement that gives it, and there is nothing to be tried again.
+func TestATypeThatNobodyKnows(t *testing.T) {
+	g := newGate(t, chdbtest.Start(t, chdb.Config{Name: "newer"}).Addr())
+	g.set(onQuery(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-ClickHouse-Format", "Native")
+		_, _ = w.Write(framed(t, []byte("\x01\x00\x02\xff\xff\xff\xff\x00\x01\x01\x01x\x05UInt9\x00")))
+	}))
+	e := open(t, clickhouse.Config{Name: "c", Addrs: []string{strings.TrimPrefix(g.URL, "http://")}})
+	t.Cleanup(func() { _ = e.Close() })
+	_, err := e.Submit(t.Context(), engine.Query{ID: "newer/1", SQL: "SELECT 1"})
+	requireUnreadable(t, err)
+	require.ErrorContains(t, err, "UInt9")
+}
+
+func requireUnreadable(t *testing.T, err error) {
+	t.Helper()
+	var said *engine.Error
+	require.ErrorAs(t, err, &said)
+	require.Equal(t, engine.Answered, said.Phase)
+	require.Equal(t, string(failure.Semantic), failure.Classify(failure.Report{Engine: clickhouse.Kind, Code: said.Code, Message: said.Error(), Reach: failure.Answered}).Class)
+	require.ErrorContains(t, err, "cast what is of an unusual type to String")
+}
+
+// TestTheDriverPanics: on a value, and on the head of a result. Neither takes the process with it, nor a place in the pool for ever.
+func TestTheDriverPanics(t *testing.T) {
+	g := newGate(t, chdbtest.Start(t, chdb.Config{Name: "panics"}).Addr())
+	e := open(t, clickhouse.Config{Name: "c", Queries: 2, DialTimeout: 2 * time.Second, Addrs: []string{strings.TrimPrefix(g.URL, "http://")}})
+	t.Cleanup(func() { _ = e.Close() })
+	rows, err := e.Submit(t.Context(), engine.Query{ID: "panics/1", SQL: `SELECT map('k', CAST('{"a":1}' AS JSON))`})
+	require.NoError(t, err)
+	require.True(t, rows.Next())
+	_, err = rows.Values()
+	requireUnreadable(t, err)
+	require.NoError(t, rows.Close())
+
+	goesOn, err := e.Submit(t.Context(), engine.Query{ID: "panics/2", SQL: "SELECT number FROM numbers(500000) SETTINGS max_block_size = 1000"})
+	require.NoError(t, err)
+	defer goesOn.Close()
+	require.True(t, goesOn.Next())
+	g.set(onQuery(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-ClickHouse-Format", "Native")
+		_, _ = w.Write(framed(t, []byte("\x01\x00\x02\xff\xff\xff\xff\x00\x01\x01\x01x\x0fFixedString(-1)\x00")))
+	}))
+	for range 5 {
+		_, err := e.Submit(t.Context(), engine.Query{ID: "garbage/1", SQL: "SELECT 1"})
+		require.ErrorContains(t, err, "the server answers what is no result")
+	}
+	g.set(nil)
+	rows, err = e.Submit(t.Context(), engine.Query{ID: "panics/4", SQL: "SELECT 1"})
+	require.NoError(t, err)
+	require.True(t, rows.Next())
+	require.NoError(t, rows.Close())
+	n := 1
+	for goesOn.Next() {
+		n++
+	}
+	require.NoError(t, goesOn.Err())
+	require.Equal(t, 500000, n, "what runs meanwhile is not disturbed")
 }
 
 // TestAServerThatSaysItHasKilled: what a server says of a kill is believed only when the query has gone from its list, and waited for within

@@ -3,6 +3,7 @@ package clickhouse
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"sync"
@@ -82,9 +83,14 @@ func (r *rows) Values() ([]any, error) {
 }
 
 // Lent are the current row's values until the next row.
-func (r *rows) Lent() ([]any, error) {
+func (r *rows) Lent() (values []any, err error) {
+	defer func() { // the driver panics on maps of JSON, for one, and a query must not take the process with it
+		if p := recover(); p != nil {
+			values, err = nil, unreadable(fmt.Errorf("the driver fails on a value: %v", p))
+		}
+	}()
 	if err := r.inner.Scan(r.dests...); err != nil {
-		return nil, r.engine.wrap(err, r.sub)
+		return nil, unreadable(err)
 	}
 	for i, t := range r.targets {
 		r.values[i] = t.lend()

@@ -45,6 +45,9 @@ func (e *Engine) Submit(ctx context.Context, q engine.Query) (engine.Rows, error
 			return
 		}
 		rows, err := ask(call, conn, q.SQL)
+		if errors.Is(err, errGarbage) {
+			e.replace(conn)
+		}
 		if errors.Is(err, io.EOF) && e.cfg.Protocol == Native {
 			rows, err = nil, nil // the statement has no result
 		}
@@ -81,9 +84,25 @@ func ask(ctx context.Context, conn driver.Conn, sql string) (rows rowsdriver.Row
 	return conn.Query(ctx, sql)
 }
 
+// replace makes a new pool for queries in place of one that has panicked: a place in it is lost then, and there would be none left some day.
+// What runs there goes on.
+func (e *Engine) replace(pool driver.Conn) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.queries != pool || e.life.Err() != nil {
+		return
+	}
+	if fresh, err := driver.Open(e.options(e.cfg.Queries, e.cfg.Database, nil)); err == nil {
+		e.queries = fresh
+		_ = pool.Close()
+	}
+}
+
 // lane gives the connections that the submission uses, and how to give them back.
 func (e *Engine) lane(ctx context.Context, q engine.Query, sub *submission) (driver.Conn, func(), error) {
 	if e.cfg.Protocol == HTTP {
+		e.mu.Lock()
+		defer e.mu.Unlock()
 		return e.queries, func() {}, nil
 	}
 	// A native submission has a connection of its own: the protocol has no request whose first byte could be told apart on a
