@@ -45,6 +45,20 @@ func (c EngineConfig) limits(t event.Target) Limits {
 	return l
 }
 
+// Variants are the limits and settings that queries get here, by what they are for: each queue and each resource profile, and
+// those that every query has. Those that set nothing are left out.
+func (c EngineConfig) Variants() map[string]Limits {
+	out := map[string]Limits{"limits": c.limits(event.Target{})}
+	for name := range c.Queues {
+		out["queue "+name] = c.limits(event.Target{Queue: name})
+	}
+	for name := range c.Resources {
+		out["resources "+name] = c.limits(event.Target{Resource: name})
+	}
+	maps.DeleteFunc(out, func(_ string, l Limits) bool { return len(l.Settings) == 0 && l.MaxMemory == 0 })
+	return out
+}
+
 // client is the configuration of the engine's client.
 func (c EngineConfig) client() engines.Config {
 	return engines.Config{

@@ -53,6 +53,14 @@ type Options struct {
 	Gone time.Duration
 	// Each bounds one check.
 	Each time.Duration
+	// Variants are the settings and the memory that the owner's queries get, by what they are for.
+	Variants map[string]Variant
+}
+
+// Variant is what goes with a query.
+type Variant struct {
+	Settings  map[string]string
+	MaxMemory int64 // bytes; 0 is no limit
 }
 
 // check is one of them. needs names one that has to be ok.
@@ -69,7 +77,10 @@ func skip(why string) error { return fmt.Errorf("%w: %s", errSkip, why) }
 // errSlow is the cause of the end of a check that has taken Options.Each.
 var errSlow = errors.New("it took too long")
 
-const cancelCheck = "cancel"
+const (
+	cancelCheck   = "cancel"
+	settingsCheck = "settings"
+)
 
 var checks = []check{
 	{"connect", "", connect},
@@ -83,9 +94,10 @@ var checks = []check{
 	{cancelCheck, "submit", cancel},
 	{"time limit", "submit", timeLimit},
 	{"memory limit", "submit", memoryLimit},
+	{settingsCheck, "submit", settings},
 }
 
-// Names are the checks in their order.
+// Names are the checks in their order. The last, of settings, is made only where there are some.
 func Names() []string {
 	out := make([]string, len(checks))
 	for i, c := range checks {
@@ -101,6 +113,9 @@ func Run(ctx context.Context, e engine.Engine, opts Options) []Finding {
 	done := map[string]Status{"": OK}
 	var out []Finding
 	for _, c := range checks {
+		if c.name == settingsCheck && len(opts.Variants) == 0 {
+			continue // nobody has asked
+		}
 		f := Finding{Check: c.name, Status: Skipped}
 		bound := ctx
 		if c.name == cancelCheck && p.slow != nil { // what was started is stopped, however late it is

@@ -51,7 +51,7 @@ func TestAGoodEngine(t *testing.T) {
 	for _, f := range findings {
 		require.Equal(t, check.OK, f.Status, "%s: %s", f.Check, f.Detail)
 	}
-	require.Len(t, findings, len(check.Names()))
+	require.Len(t, findings, len(check.Names())-1) // there are no settings to try
 	found := byName(findings)
 	require.Contains(t, found["find"].Detail, "progress: rows, bytes, memory")
 	require.Contains(t, found["error"].Detail, "60 UNKNOWN_TABLE")
@@ -120,6 +120,28 @@ func TestWhatDoesNotWorkIsFound(t *testing.T) {
 		require.Equal(t, failed, got, how)
 		require.False(t, check.Good(findings))
 	}
+}
+
+// A setting that the engine does not know shows only when a query has it, so each variant gets one.
+func TestSettings(t *testing.T) {
+	e := open(t, chdbtest.Start(t, chdb.Config{Name: "settings"}).URL())
+	opts := options()
+	opts.Variants = map[string]check.Variant{
+		"queue small":   {Settings: map[string]string{"max_threads": "1"}},
+		"resources big": {Settings: map[string]string{"max_threads": "2"}, MaxMemory: 1 << 30},
+	}
+	found := byName(check.Run(t.Context(), e, opts))["settings"]
+	require.Equal(t, check.OK, found.Status, found.Detail)
+	require.Equal(t, "taken: queue small, resources big", found.Detail)
+
+	opts.ID = "bad settings"
+	opts.Variants["queue bad"] = check.Variant{Settings: map[string]string{"no_such_setting": "1"}}
+	findings := check.Run(t.Context(), e, opts)
+	require.False(t, check.Good(findings))
+	found = byName(findings)["settings"]
+	require.Equal(t, check.Failed, found.Status)
+	require.Regexp(t, `^queue bad: .*no_such_setting`, found.Detail)
+	require.NotContains(t, found.Detail, "queue small")
 }
 
 // slowly answers everything, and as late as it may.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ import (
 
 type enginesCmd struct {
 	List  enginesListCmd  `cmd:"" help:"The engines of an executor's configuration."`
-	Check enginesCheckCmd `cmd:"" help:"Try out what works against engines: connect, canary, run, find, cancel, types, limits. It reads no data of yours, and runs queries for some seconds."`
+	Check enginesCheckCmd `cmd:"" help:"Try out what works against engines: connect, canary, run, find, cancel, types, limits, settings of queues and resource profiles. It reads no data of yours, and runs queries for some seconds."`
 }
 
 // engineFlags say which engines are meant.
@@ -64,6 +65,7 @@ type listedEngine struct {
 	Slots       int      `json:"slots"`
 	SharedSlots int      `json:"sharedSlots,omitempty"`
 	Resources   []string `json:"resources,omitempty"`
+	Queues      []string `json:"queues,omitempty"`
 }
 
 type enginesListCmd struct{ engineFlags }
@@ -77,22 +79,21 @@ func (l enginesListCmd) Run(s *streams) error {
 	list := make([]listedEngine, len(engines))
 	for i, e := range engines {
 		list[i] = listedEngine{Name: e.Name, Kind: e.Kind, URL: e.URL, User: e.User, Slots: e.Slots, SharedSlots: e.SharedSlots}
-		for name := range e.Resources {
-			list[i].Resources = append(list[i].Resources, name)
-		}
-		slices.Sort(list[i].Resources)
+		list[i].Resources = slices.Sorted(maps.Keys(e.Resources))
+		list[i].Queues = slices.Sorted(maps.Keys(e.Queues))
 	}
 	if l.Output == "json" {
 		return json.NewEncoder(s.out).Encode(list)
 	}
 	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "NAME\tKIND\tURL\tUSER\tSLOTS\tSHARED\tRESOURCES")
+	_, _ = fmt.Fprintln(w, "NAME\tKIND\tURL\tUSER\tSLOTS\tSHARED\tRESOURCES\tQUEUES")
 	for _, e := range list {
 		shared := "-"
 		if e.SharedSlots > 0 {
 			shared = fmt.Sprint(e.SharedSlots)
 		}
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", e.Name, e.Kind, e.URL, dash(e.User), e.Slots, shared, dash(strings.Join(e.Resources, ",")))
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", e.Name, e.Kind, e.URL, dash(e.User), e.Slots, shared,
+			dash(strings.Join(e.Resources, ",")), dash(strings.Join(e.Queues, ",")))
 	}
 	return w.Flush()
 }
@@ -178,8 +179,12 @@ func tryOut(ctx context.Context, cfg executor.EngineConfig) checkedEngine {
 		return out
 	}
 	defer func() { _ = e.Close() }()
+	variants := map[string]check.Variant{}
+	for name, l := range cfg.Variants() {
+		variants[name] = check.Variant{Settings: l.Settings, MaxMemory: int64(l.MaxMemory)}
+	}
 	out.Checks = check.Run(ctx, e, check.Options{
-		Kind: cfg.Kind, ID: "pointsman-check-" + ulid.Make().String(), Database: cfg.Database, Gone: time.Second, Each: eachCheck,
+		Kind: cfg.Kind, ID: "pointsman-check-" + ulid.Make().String(), Database: cfg.Database, Gone: time.Second, Each: eachCheck, Variants: variants,
 	})
 	out.OK = check.Good(out.Checks)
 	return out

@@ -11,7 +11,7 @@ import (
 
 const enginesConfig = `
 engines:
-  - {name: small, kind: clickhouse, url: "http://127.0.0.1:1", password: hush, slots: 3, sharedSlots: 9, resources: {l: {}, s: {}}}
+  - {name: small, kind: clickhouse, url: "http://127.0.0.1:1", password: hush, slots: 3, sharedSlots: 9, resources: {l: {}, s: {}}, queues: {etl: {cap: 2}}}
   - {name: large, kind: clickhouse, url: "http://127.0.0.1:2"}
 `
 
@@ -20,7 +20,7 @@ func TestEnginesList(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(enginesConfig), 0o600))
 	code, out, stderr := run("engines", "list", "-c", file)
 	require.Zero(t, code, stderr)
-	require.Regexp(t, `small +clickhouse +http://127.0.0.1:1 +- +3 +9 +l,s`, out)
+	require.Regexp(t, `small +clickhouse +http://127.0.0.1:1 +- +3 +9 +l,s +etl`, out)
 	require.NotContains(t, out, "hush")
 	code, out, _ = run("engines", "list", "-c", file, "large", "-o", "json")
 	require.Zero(t, code)
