@@ -2,6 +2,7 @@ package flightsql
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -76,14 +77,27 @@ func mapReader(a *array.Map) (cell, error) {
 	if err != nil {
 		return nil, err
 	}
+	layout := time.RFC3339Nano
+	switch a.Keys().(type) {
+	case *array.Date32, *array.Date64:
+		layout = time.DateOnly
+	}
 	return func(i int) any {
 		begin, end := a.ValueOffsets(i)
 		out := make(map[string]any, end-begin)
 		for at := begin; at < end; at++ {
-			out[fmt.Sprint(key(int(at)))] = value(int(at))
+			out[keyText(key(int(at)), layout)] = value(int(at))
 		}
 		return out
 	}, nil
+}
+
+// keyText is a map's key as text, a time in its layout.
+func keyText(key any, layout string) string {
+	if at, ok := key.(time.Time); ok {
+		return at.Format(layout)
+	}
+	return fmt.Sprint(key)
 }
 
 // structReader gives an object if all fields have names of their own, and an array otherwise.

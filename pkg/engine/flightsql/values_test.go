@@ -80,6 +80,8 @@ func TestValues(t *testing.T) {
 		{"fixed list", fromJSON(t, arrow.FixedSizeListOf(2, arrow.PrimitiveTypes.Int16), `[[1, 2]]`), "array(Int16)", []any{[]any{int64(1), int64(2)}}},
 		{"nested", fromJSON(t, arrow.ListOf(arrow.StructOf(arrow.Field{Name: "a", Type: arrow.BinaryTypes.String, Nullable: true})), `[[{"a": "x"}, {"a": null}]]`), "array(row(a String))", []any{[]any{map[string]any{"a": "x"}, map[string]any{"a": nil}}}},
 		{"struct with a name twice", fromJSON(t, arrow.StructOf(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int8}, arrow.Field{Name: "", Type: arrow.PrimitiveTypes.Int8}), `[{"a": 1, "": 2}]`), "row(a Int8, Int8)", []any{[]any{int64(1), int64(2)}}},
+		{"map by day", fromJSON(t, arrow.MapOf(arrow.FixedWidthTypes.Date32, arrow.BinaryTypes.String), `[[{"key": "2026-11-30", "value": "v"}]]`), "map(Date, String)", []any{map[string]any{"2026-11-30": "v"}}},
+		{"map by instant", fromJSON(t, arrow.MapOf(arrow.FixedWidthTypes.Timestamp_s, arrow.BinaryTypes.String), `[[{"key": "2026-11-30T00:00:00Z", "value": "v"}]]`), "map(timestamp(0) with time zone, String)", []any{map[string]any{"2026-11-30T00:00:00Z": "v"}}},
 		{"map", fromJSON(t, arrow.MapOf(arrow.PrimitiveTypes.Int32, arrow.BinaryTypes.String), `[[{"key": 7, "value": "v"}], null]`), "map(Int32, String)", []any{map[string]any{"7": "v"}, nil}},
 		{"dictionary", fromJSON(t, &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}, `["b", null, "b", "a"]`), "String", []any{"b", nil, "b", "a"}},
 		{"runs", fromJSON(t, arrow.RunEndEncodedOf(arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64), `[5, 5, null]`), "Int64", []any{int64(5), int64(5), nil}},
