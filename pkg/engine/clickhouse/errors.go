@@ -31,6 +31,7 @@ func (e *Engine) wrap(err error, sub *submission) *engine.Error {
 		status    *driver.HTTPError
 		format    *formatError
 		unknown   *column.UnsupportedColumnTypeError
+		misread   *column.Error
 	)
 	switch {
 	case errors.As(err, &exception):
@@ -41,6 +42,10 @@ func (e *Engine) wrap(err error, sub *submission) *engine.Error {
 		out.Phase, out.Code, out.Err = engine.Answered, formatCode, format
 	case errors.As(err, &unknown):
 		return unreadable(unknown)
+	case errors.As(err, &misread):
+		return unreadable(misread)
+	case errors.Is(err, errGarbage) && e.cfg.Protocol == HTTP: // what is decoded there has passed its checksum: it is what the server has sent
+		return unreadable(err)
 	case errors.As(err, &status) && status.StatusCode < 500:
 		out.Phase = engine.Answered
 	case sub == nil && (refused(err) || secure.Failed(out.Err)):

@@ -128,13 +128,15 @@ func TestTheDriverPanics(t *testing.T) {
 	require.NoError(t, err)
 	defer goesOn.Close()
 	require.True(t, goesOn.Next())
+	const odd = `Enum8('a' = 1, 'b,(' = 2, 'c\'d' = 3, '=' = 4, '' = 5)` // a type like any other to a server
 	g.set(onQuery(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-ClickHouse-Format", "Native")
-		_, _ = w.Write(framed(t, []byte("\x01\x00\x02\xff\xff\xff\xff\x00\x01\x01\x01x\x0fFixedString(-1)\x00")))
+		_, _ = w.Write(framed(t, []byte("\x01\x00\x02\xff\xff\xff\xff\x00\x01\x01\x01x"+string(rune(len(odd)))+odd+"\x00\x01")))
 	}))
 	for range 5 {
 		_, err := e.Submit(t.Context(), engine.Query{ID: "garbage/1", SQL: "SELECT 1"})
 		require.ErrorContains(t, err, "the server answers what is no result")
+		requireUnreadable(t, err)
 	}
 	g.set(nil)
 	rows, err = e.Submit(t.Context(), engine.Query{ID: "panics/4", SQL: "SELECT 1"})
