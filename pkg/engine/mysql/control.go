@@ -150,7 +150,6 @@ const (
 	noQuery  = 1097
 )
 
-// killConnection stops what a connection runs, or the connection itself.
 // owns says whether a connection is an attempt's. Its lock tells it of a procedure too, whose statements have no comment in front.
 func (e *Engine) owns(ctx context.Context, attempt string, id uint64) (bool, error) {
 	t := e.traits()
@@ -163,6 +162,7 @@ func (e *Engine) owns(ctx context.Context, attempt string, id uint64) (bool, err
 	return slices.ContainsFunc(found, func(p process) bool { return p.id == id }), err
 }
 
+// killConnection stops what a connection runs, or the connection itself.
 func (e *Engine) killConnection(ctx context.Context, id uint64, whole bool) error {
 	what := "QUERY"
 	if whole {
