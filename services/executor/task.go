@@ -197,22 +197,30 @@ func (t *task) live(ctx context.Context) error {
 }
 
 // known is what the ledger says of the Task. What its fold may have forgotten is looked for in the log: a Task that is past its
-// deadline, and one that a cancel names, may have ended long ago.
-func (t *task) known(ctx context.Context) (ledger.Task, error) {
-	v, ok := t.ledger.Task(t.id)
-	if ok || (t.first.Kind != event.PassCancel && t.now().Before(t.first.Deadline)) {
-		return v, nil
-	}
-	since := t.rec.Timestamp
-	if submitted := t.submittedAt(); submitted.Before(since) {
-		since = submitted
-	}
-	err := t.p.app.persist(ctx, "looking into the ledger's past", func(ctx context.Context) (err error) {
-		v, _, err = t.ledger.Deep(ctx, t.id, since)
-		return err
+// deadline, and one that a cancel names, may have ended long ago. What is read past the end of the lease is its next owner's: an
+// attempt that is open there was left by nobody, and its query must not be stopped.
+func (t *task) known(ctx context.Context) (v ledger.Task, err error) {
+	var ok, ours bool
+	t.ledger.View(func(f *ledger.Fold) {
+		v, ok = f.Task(t.id)
+		ours = f.Holds(t.ledger.Epoch(), t.ledger.Owner())
 	})
-	if err != nil {
+	if ours && !ok && (t.first.Kind == event.PassCancel || !t.now().Before(t.first.Deadline)) {
+		since := t.rec.Timestamp
+		if submitted := t.submittedAt(); submitted.Before(since) {
+			since = submitted
+		}
+		err = t.p.app.persist(ctx, "looking into the ledger's past", func(ctx context.Context) (err error) {
+			v, _, err = t.ledger.Deep(ctx, t.id, since)
+			return err
+		})
+		t.ledger.View(func(f *ledger.Fold) { ours = f.Holds(t.ledger.Epoch(), t.ledger.Owner()) })
+	}
+	switch {
+	case err != nil:
 		return v, fmt.Errorf("%w: %w", errLetGo, err)
+	case !ours:
+		return v, errLetGo
 	}
 	return v, nil
 }
