@@ -116,7 +116,7 @@ func (a *App) watchCaps(ctx context.Context) error {
 		broken = ""
 		if now := cfg.caps(); !slots.Same(now, caps) {
 			caps = now
-			a.log.InfoContext(ctx, "caps have changed", "caps", caps)
+			a.log.InfoContext(ctx, "caps have changed", "caps", slots.Text(caps))
 			a.slots.SetCaps(caps)
 		}
 		a.resize(ctx, cfg)

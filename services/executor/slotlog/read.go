@@ -353,7 +353,8 @@ func (l *Log) capsRead(ctx context.Context, r event.SlotRecord) {
 	case r.Owner == l.cfg.Owner && r.Seq == l.capsAt:
 		l.news, l.capsAt = false, 0
 	case r.Owner != l.cfg.Owner && !l.news && !slots.Same(l.fold.Caps(), l.caps):
-		l.cfg.Log.WarnContext(ctx, "another executor has set other caps than are configured here; they hold", "owner", r.Owner)
+		l.cfg.Log.WarnContext(ctx, "another executor has set other caps than are configured here; they hold", "owner", r.Owner,
+			"caps", slots.Text(l.fold.Caps()), "configured", slots.Text(l.caps))
 	}
 	l.sweep()
 }

@@ -1,7 +1,10 @@
 package slots
 
 import (
+	"fmt"
 	"maps"
+	"slices"
+	"strings"
 
 	"github.com/pointsman/pointsman/pkg/event"
 )
@@ -53,6 +56,30 @@ func queues(c event.Caps) (out []map[string]int) {
 		out = append(out, m)
 	}
 	return out
+}
+
+// Text is a set of caps for people. A cap of 0 is none, which a tenant may be given.
+func Text(c event.Caps) string {
+	var parts []string
+	of := func(kind kind, caps map[string]int) {
+		for _, name := range slices.Sorted(maps.Keys(caps)) {
+			parts = append(parts, fmt.Sprintf("%s %s %d", kind, name, caps[name]))
+		}
+	}
+	of(cluster, c.Clusters)
+	for _, name := range slices.Sorted(maps.Keys(c.Queues)) {
+		for _, q := range slices.Sorted(maps.Keys(c.Queues[name])) {
+			parts = append(parts, fmt.Sprintf("%s %s of %s %d", queue, q, name, c.Queues[name][q]))
+		}
+	}
+	of(tenant, c.Tenants)
+	if c.Tenant > 0 {
+		parts = append(parts, fmt.Sprintf("any other %s %d", tenant, c.Tenant))
+	}
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, ", ")
 }
 
 // Same reports whether two sets of caps are the same.

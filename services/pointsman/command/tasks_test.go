@@ -92,7 +92,7 @@ func TestTasks(t *testing.T) {
 	require.Zero(t, code, stderr)
 	for _, want := range []string{
 		"state       failed", "sql         SELECT 1", "route attempt 0 to batch by rule wide", "route attempt 1 to interactive by rule default, verdict light", "- it meets its SLA",
-		"attempt 1   overrun on interactive (queue default, resources small, place 3 in line, waits: cluster interactive has 5 of 5): queue 3ms, run 1.2s", "estimate_overrun: it had read too much",
+		"attempt 1   overrun on interactive (queue default, resources small, place 3 in its executor's line, waits: cluster interactive has 5 of 5): queue 3ms, run 1.2s", "estimate_overrun: it had read too much",
 		"then: enlarge to interactive/large", "failed after 1.5s with 1 attempt; SLA 1s: missed", "Filter earlier.",
 	} {
 		require.Contains(t, out, want)

@@ -149,7 +149,7 @@ func place(a event.Attempt) string {
 		}
 	}
 	if at, ok := a.Extra["queuePosition"]; ok {
-		parts = append(parts, "place "+string(at)+" in line")
+		parts = append(parts, "place "+string(at)+" in its executor's line")
 	}
 	var why string
 	if json.Unmarshal(a.Extra["waitsFor"], &why) == nil && why != "" {
