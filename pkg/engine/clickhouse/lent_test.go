@@ -50,15 +50,24 @@ func TestRowsFollowEachOther(t *testing.T) {
 	require.Equal(t, [][]any{
 		{
 			uint64(0), int64(-1), 0.0, 0.0, "0", uint64(0), day(0), second(0), number("0.00"), uint64(0), "0", day(0), number("0.00"), "0",
-			[]any{int64(0), int64(1)}, map[string]any{"0": uint64(0)}, []any{uint64(0), "x"}, number("0"), uint64(1),
+			[]any{int64(0), int64(1)},
+			map[string]any{"0": uint64(0)},
+			[]any{uint64(0), "x"},
+			number("0"), uint64(1),
 		},
 		{
 			uint64(1), int64(0), 0.5, 0.1, "1", uint64(1), day(1), second(1), number("0.25"), nil, nil, nil, nil, nil,
-			[]any{int64(0)}, map[string]any{"1": uint64(1)}, []any{uint64(1), nil}, number("1000"), nil,
+			[]any{int64(0)},
+			map[string]any{"1": uint64(1)},
+			[]any{uint64(1), nil},
+			number("1000"), nil,
 		},
 		{
 			uint64(2), int64(1), 1.0, 0.2, "2", uint64(0), day(2), second(2), number("0.50"), uint64(2), "2", day(2), number("2.00"), "2",
-			[]any{}, map[string]any{"2": uint64(2)}, []any{uint64(2), nil}, number("2000"), uint64(0),
+			[]any{},
+			map[string]any{"2": uint64(2)},
+			[]any{uint64(2), nil},
+			number("2000"), uint64(0),
 		},
 	}, got)
 }

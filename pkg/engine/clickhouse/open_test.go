@@ -71,8 +71,11 @@ func TestTimesBehindTheirDriver(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []any{
 		time.Date(2299, 12, 31, 23, 59, 59, 123000000, time.UTC), time.Date(2262, 4, 11, 23, 47, 16, 800000000, time.UTC),
-		time.Date(2262, 4, 11, 23, 47, 17, 0, time.UTC), time.Date(1900, 1, 1, 0, 0, 0, 500000000, time.UTC), []any{time.Date(2299, 12, 31, 23, 59, 59, 0, time.UTC)},
-		time.Date(2299, 12, 31, 0, 0, 0, 0, time.UTC), map[string]any{"2026-11-30": uint64(1)}, map[string]any{"2026-11-30T09:15:00Z": uint64(1)},
+		time.Date(2262, 4, 11, 23, 47, 17, 0, time.UTC), time.Date(1900, 1, 1, 0, 0, 0, 500000000, time.UTC),
+		[]any{time.Date(2299, 12, 31, 23, 59, 59, 0, time.UTC)},
+		time.Date(2299, 12, 31, 0, 0, 0, 0, time.UTC),
+		map[string]any{"2026-11-30": uint64(1)},
+		map[string]any{"2026-11-30T09:15:00Z": uint64(1)},
 	}, values)
 	require.NoError(t, rows.Close())
 }
