@@ -121,7 +121,7 @@ func (a *arrowWriter) append(b array.Builder, k kind, v any) error {
 		text, err := a.asText(k, v)
 		a.held += int64(len(text))
 		if !utf8.ValidString(text) { // it is far faster than the one that mends
-			text = strings.ToValidUTF8(text, "\uFFFD")
+			text = string([]rune(text)) // each byte that is none, as in JSON
 		}
 		b.Append(text)
 		return err

@@ -93,6 +93,7 @@ func TestValues(t *testing.T) {
 		{"String", " x", `" x"`, `" x"`, ` x`, "utf8"},
 		{"String", "NULL", `"NULL"`, `NULL`, `NULL`, "utf8"},
 		{"String", "a\xffb", "\"a\\ufffdb\"", "a\xffb", "a\ufffdb", "utf8"},
+		{"String", "a\xff\xfe\xe2\x82b\ufffd", "\"a\\ufffd\\ufffd\\ufffd\\ufffdb\ufffd\"", "a\xff\xfe\xe2\x82b\ufffd", "a\ufffd\ufffd\ufffd\ufffdb\ufffd", "utf8"},
 		{"LowCardinality(Nullable(String))", nil, `null`, ``, `NULL`, "utf8"},
 		{"Bool", true, `true`, `true`, `true`, "bool"},
 		{"Date", at, `"2026-11-30"`, `2026-11-30`, `2026-11-30`, "date32"},
