@@ -24,9 +24,12 @@ type streamResult struct {
 	Bytes      int64   `json:"bytes"` // of the file
 	OursPerSec float64 `json:"oursRowsPerSecond"`
 	RawPerSec  float64 `json:"rawRowsPerSecond"`
-	// Ratio is that of the best rounds, and Ratios are those of each round.
+	// Ratios are those of each round, and Ratio is their median.
 	Ratio  float64   `json:"ratio"` // goal: 0.7
 	Ratios []float64 `json:"ratios"`
+	// AlikeRatios are beside a driver that has the answer packed and with checksums, as the executor's has.
+	AlikeRatio  float64   `json:"alikeRatio"`
+	AlikeRatios []float64 `json:"alikeRatios"`
 	// Processor time for a row in nanoseconds: of this process (executor or driver), and of the engine's, which serves both.
 	OursCPU       float64 `json:"oursCPUNanos"`
 	RawCPU        float64 `json:"rawCPUNanos"`
@@ -40,10 +43,10 @@ type streamResult struct {
 
 // String says it in a line.
 func (r *streamResult) String() string {
-	return fmt.Sprintf("streaming %d rows, %.2f GB: %.0f rows/s, the driver alone %.0f rows/s: %.2f (rounds %.2f); processor time a row %.0f ns and %.0f ns, "+
+	return fmt.Sprintf("streaming %d rows, %.2f GB: %.0f rows/s, the driver alone %.0f rows/s: %.2f (rounds %.2f); a driver with checksums: %.2f (rounds %.2f); processor time a row %.0f ns and %.0f ns, "+
 		"of the engine %.0f ns and %.0f ns; heap %.0f MB at a quarter, %.0f MB at three, %.0f MB at most",
-		r.Rows, float64(r.Bytes)/1e9, r.OursPerSec, r.RawPerSec, r.Ratio, r.Ratios, r.OursCPU, r.RawCPU, r.OursEngineCPU, r.RawEngineCPU,
-		r.HeapQuarterMB, r.HeapLateMB, r.HeapPeakMB)
+		r.Rows, float64(r.Bytes)/1e9, r.OursPerSec, r.RawPerSec, r.Ratio, r.Ratios, r.AlikeRatio, r.AlikeRatios,
+		r.OursCPU, r.RawCPU, r.OursEngineCPU, r.RawEngineCPU, r.HeapQuarterMB, r.HeapLateMB, r.HeapPeakMB)
 }
 
 func measureStream(ctx context.Context, w *world, o options) (*streamResult, error) {
@@ -56,11 +59,17 @@ func measureStream(ctx context.Context, w *world, o options) (*streamResult, err
 	r := &streamResult{}
 	var ours, raw []side
 	for i := range o.rounds {
-		one, err := w.measure(o.rows, func() error { return rawStream(ctx, w, sql, o.rows) })
+		one, err := w.measure(o.rows, func() error { return rawStream(ctx, w.engine.Options(), sql, o.rows) })
 		if err != nil {
 			return nil, err
 		}
 		raw = append(raw, one)
+		checked := w.engine.Options()
+		checked.Compression = &clickhouse.Compression{Method: clickhouse.CompressionLZ4}
+		alike, err := w.measure(o.rows, func() error { return rawStream(ctx, checked, sql, o.rows) })
+		if err != nil {
+			return nil, err
+		}
 		id := fmt.Sprintf("large%d", i)
 		heaps := watchHeap()
 		one, err = w.measure(o.rows, func() error {
@@ -75,6 +84,7 @@ func measureStream(ctx context.Context, w *world, o options) (*streamResult, err
 		}
 		ours = append(ours, one)
 		r.Ratios = append(r.Ratios, ours[i].perSec/raw[i].perSec)
+		r.AlikeRatios = append(r.AlikeRatios, ours[i].perSec/alike.perSec)
 		b.mu.Lock()
 		res := b.outcomes[id].Result
 		b.mu.Unlock()
@@ -92,7 +102,7 @@ func measureStream(ctx context.Context, w *world, o options) (*streamResult, err
 	o1, r1 := best(ours), best(raw)
 	r.OursPerSec, r.OursCPU, r.OursEngineCPU = o1.perSec, o1.cpu, o1.engineCPU
 	r.RawPerSec, r.RawCPU, r.RawEngineCPU = r1.perSec, r1.cpu, r1.engineCPU
-	r.Ratio = r.OursPerSec / r.RawPerSec
+	r.Ratio, r.AlikeRatio = median(r.Ratios), median(r.AlikeRatios)
 	return r, nil
 }
 
@@ -104,6 +114,11 @@ type side struct {
 
 func best(sides []side) side {
 	return slices.MaxFunc(sides, func(a, b side) int { return cmp.Compare(a.perSec, b.perSec) })
+}
+
+func median(of []float64) float64 {
+	sorted := slices.Sorted(slices.Values(of))
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
 func (w *world) measure(rows int, f func() error) (side, error) {
@@ -140,8 +155,8 @@ func cpuOf(pid int) time.Duration {
 }
 
 // rawStream reads a result with the driver and nothing else.
-func rawStream(ctx context.Context, w *world, sql string, want int) error {
-	conn, err := clickhouse.Open(w.engine.Options())
+func rawStream(ctx context.Context, opts *clickhouse.Options, sql string, want int) error {
+	conn, err := clickhouse.Open(opts)
 	if err != nil {
 		return err
 	}
