@@ -164,7 +164,7 @@ func (a *arrowWriter) append(b array.Builder, k kind, v any) error {
 		}
 		ts, err := arrow.TimestampFromTime(t, b.Type().(*arrow.TimestampType).Unit)
 		if err != nil {
-			return err
+			return fmt.Errorf("%s %w: %w", t.Format(time.RFC3339Nano), ErrUnfit, err)
 		}
 		b.Append(ts)
 	case *array.Decimal128Builder:

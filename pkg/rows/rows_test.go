@@ -177,6 +177,7 @@ func TestWhatDoesNotFitIsAnError(t *testing.T) {
 		{"Array(UInt8)", []any{int64(-1)}},
 		{"Float64", "much"},
 		{"date", "infinity"},
+		{"DateTime64(8)", time.Date(2299, 12, 31, 0, 0, 0, 0, time.UTC)}, // in nanoseconds, which Arrow counts to 2262
 		{"String", struct{}{}},
 	} {
 		var out bytes.Buffer
