@@ -197,3 +197,30 @@ func TestASleeperLosesItsSlot(t *testing.T) {
 	b.committed()
 	b.once()
 }
+
+// Half of a file that is being written may be a configuration without caps.
+func TestAConfigurationThatChangesAsItIsRead(t *testing.T) {
+	b := newBench(t, 1)
+	b.config = func(c *executor.Config) { c.Engines[0].SharedSlots, c.Caps.Reload = 8, 5*time.Millisecond }
+	var looks atomic.Int64
+	b.again = func() (executor.Config, error) {
+		c := b.cfg()
+		if looks.Add(1)%2 == 0 {
+			c.Engines[0].SharedSlots = 0
+		}
+		return c, nil
+	}
+	b.start()
+	capsOf := func() (caps []int) {
+		for _, rec := range b.broker.Records(t, event.TopicSlots) {
+			var r event.SlotRecord
+			require.NoError(t, json.Unmarshal(rec.Value, &r))
+			if r.Kind == event.SlotCaps {
+				caps = append(caps, r.Caps.Clusters[interactive])
+			}
+		}
+		return caps
+	}
+	require.Eventually(t, func() bool { return len(capsOf()) > 0 && looks.Load() > 20 }, patience, 10*time.Millisecond)
+	require.Equal(t, []int{8}, capsOf())
+}

@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"maps"
+	"reflect"
 	"time"
 
 	"github.com/pointsman/pointsman/pkg/event"
@@ -94,11 +95,13 @@ func (y *try) ask() *line.Ask {
 	}
 }
 
-// watchCaps takes over caps and slots that have changed in the configuration. One with faults changes nothing.
+// watchCaps takes over caps and slots that have changed in the configuration. One with faults changes nothing, and one counts when it
+// was found the same twice: half a file may be a configuration without caps.
 func (a *App) watchCaps(ctx context.Context) error {
 	ticker := time.NewTicker(a.cfg.Caps.Reload)
 	defer ticker.Stop()
 	caps, broken := a.cfg.caps(), ""
+	var last Config
 	for {
 		select {
 		case <-ctx.Done():
@@ -114,6 +117,10 @@ func (a *App) watchCaps(ctx context.Context) error {
 			continue
 		}
 		broken = ""
+		if !reflect.DeepEqual(cfg, last) {
+			last = cfg
+			continue
+		}
 		if now := cfg.caps(); !slots.Same(now, caps) {
 			caps = now
 			a.log.InfoContext(ctx, "caps have changed", "caps", slots.Text(caps))

@@ -356,6 +356,19 @@ func TestATopicThatIsMadeAnew(t *testing.T) {
 	one.granted(w)
 }
 
+// An executor that is newer than the topics says what is missing, and goes on when it is there.
+func TestATopicThatIsMissing(t *testing.T) {
+	b := newBench(t)
+	require.NoError(t, b.broker.DeleteTopic(event.TopicSlots))
+	one := b.start(capped(1))
+	w := one.ask("a")
+	one.waits("a", "there is no topic "+b.broker.Config.Topic(event.TopicSlots)+"; `pointsman topics apply` makes it")
+	require.ErrorContains(t, one.Err(), "topics apply")
+	b.topic(1)
+	one.granted(w)
+	require.NoError(t, one.Err())
+}
+
 func TestNonsenseInTheTopic(t *testing.T) {
 	b := newBench(t)
 	producer, err := stream.NewProducer(b.broker.Config, b.broker.Deps, "stranger")

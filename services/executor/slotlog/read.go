@@ -154,6 +154,9 @@ func bounds(ctx context.Context, admin *kadm.Client, topic string) (start, end i
 	if err == nil {
 		err = starts.Error()
 	}
+	if errors.Is(err, kerr.UnknownTopicOrPartition) {
+		return 0, 0, fmt.Errorf("there is no topic %s; `pointsman topics apply` makes it: %w", topic, err)
+	}
 	if err != nil {
 		return 0, 0, fmt.Errorf("reading %s: %w", topic, err)
 	}
