@@ -17,10 +17,11 @@ func document(media string, data func() []byte) handler {
 }
 
 const indexPage = `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>pointsman intake</title>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>pointsman intake</title>
 <style>body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:3rem auto;padding:0 1rem}code,pre{background:#f3f3f3;padding:.1em .3em}pre{padding:1em;overflow:auto}</style></head>
 <body><h1>pointsman intake</h1>
-<p>Send a query; it is routed to the engine that will meet its SLA, and you are told why.</p>
+<p>Send a query; it is routed to the engine that will meet its SLA, and you are told why. <code>URL</code> is the address of this page; where callers are
+known by tokens, add <code>-H "Authorization: Bearer …"</code>.</p>
 <pre>curl -s "$URL/v1/queries?wait=30s" -H 'Content-Type: application/json' \
   -d '{"sql":"SELECT 1","tenant":"tenant_a","slaSeconds":10}'</pre>
 <ul>
