@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pointsman/pointsman/pkg/config"
 	"github.com/pointsman/pointsman/pkg/engine"
 	"github.com/pointsman/pointsman/pkg/engines"
 	"github.com/pointsman/pointsman/pkg/event"
@@ -162,4 +163,23 @@ func (d database) run(t *testing.T) {
 		require.Equal(t, `[["1"]]`, string(b.outcome("count").Result.Inline), "it ran once, to its end")
 	})
 	b.committed()
+}
+
+// TestAWriteThatGivesMoreThanIsKept: a write whose rows are cut off has been done nevertheless, as its Outcome says.
+func TestAWriteThatGivesMoreThanIsKept(t *testing.T) {
+	s := postgres.Start(t)
+	s.Exec("CREATE TABLE written (n int, s text)")
+	b := newBench(t, 1)
+	b.servers = nil
+	b.config = func(c *executor.Config) {
+		c.Engines = []executor.EngineConfig{{Name: interactive, Kind: "postgres", URL: "postgres://" + s.Addr + "?sslmode=disable", User: postgres.User, Database: "postgres", Slots: 4}}
+		c.Results.Inline, c.Results.Max = 10*config.KiB, 300*config.KiB
+	}
+	b.start()
+	b.decide(b.route("t1", "INSERT INTO written SELECT n, repeat('x', 1000) FROM generate_series(1, 50000) n RETURNING n, s", func(d *event.RouteDecision) { d.ReadOnly = false }))
+	o := b.outcome("t1")
+	require.Equal(t, event.Succeeded, o.Status, "%+v", o.Failure)
+	require.True(t, o.Result.Truncated)
+	b.decide(b.route("t2", "SELECT count(*) FROM written"))
+	require.JSONEq(t, `[["50000"]]`, string(b.outcome("t2").Result.Inline))
 }
