@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	driver "github.com/ClickHouse/clickhouse-go/v2"
@@ -71,6 +72,7 @@ type Engine struct {
 	control driver.Conn
 	life    context.Context // ends with Close; queries hang on it, so that Close drops them without killing them
 	end     context.CancelCauseFunc
+	flat    atomic.Pointer[bool] // see flattens; nil until the server was reached
 
 	mu      sync.Mutex
 	queries driver.Conn // HTTP only; a native submission dials its own

@@ -14,7 +14,7 @@ import (
 // indexes; of others it says nothing, and servers before version 21 can't explain.
 func (e *Engine) Explain(ctx context.Context, q engine.Query) (engine.Plan, error) {
 	sql := strings.TrimRight(q.SQL, "; \t\r\n")
-	ctx = driver.Context(ctx, driver.WithSettings(e.settings(q)))
+	ctx = driver.Context(ctx, driver.WithSettings(e.settings(q, false)))
 	lines, err := e.column(ctx, "EXPLAIN "+sql)
 	if err != nil {
 		return engine.Plan{}, fmt.Errorf("explaining a query: %w", e.wrap(err, nil))

@@ -79,3 +79,25 @@ func TestTimesBehindTheirDriver(t *testing.T) {
 	}, values)
 	require.NoError(t, rows.Close())
 }
+
+// TestWhatIsPastAColumnsLimit: it comes as what it is, and so do the columns behind it.
+func TestWhatIsPastAColumnsLimit(t *testing.T) {
+	server := chdbtest.Start(t, chdb.Config{Name: "limits"})
+	e, err := Open(Config{Name: "c", Addrs: []string{server.Addr()}})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = e.Close() })
+	rows, err := e.Submit(t.Context(), engine.Query{ID: "limits/1", SQL: `SELECT CAST('{"a":1,"b":[2],"c":{"d":"x"}}' AS JSON(max_dynamic_paths=1)),
+		CAST(if(number = 0, CAST(1 AS Dynamic), CAST('x' AS Dynamic)) AS Dynamic(max_types=1)), 7 FROM numbers(2) ORDER BY number`})
+	require.NoError(t, err)
+	object := map[string]any{"a": int64(1), "b": []any{int64(2)}, "c": map[string]any{"d": "x"}}
+	for _, want := range []any{uint64(1), "x"} {
+		require.True(t, rows.Next(), "%v", rows.Err())
+		values, err := rows.Values()
+		require.NoError(t, err)
+		require.Equal(t, []any{object, want, uint64(7)}, values)
+	}
+	require.False(t, rows.Next())
+	require.NoError(t, rows.Close())
+	require.NotContains(t, e.settings(engine.Query{}, false), flattened, "which servers before 25.6 refuse")
+	require.Equal(t, "0", e.settings(engine.Query{Settings: map[string]string{flattened: "0"}}, true)[flattened], "a resource profile has the last word")
+}

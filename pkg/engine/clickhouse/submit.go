@@ -34,16 +34,21 @@ func (e *Engine) Submit(ctx context.Context, q engine.Query) (engine.Rows, error
 	// told the engine. It also has no deadline, from which the driver would derive a max_execution_time of its own.
 	run, cancel := context.WithCancelCause(e.life)
 	profile := &profile{}
-	call := driver.Context(withSubmission(run, sub), append(profile.options(), driver.WithQueryID(q.ID), driver.WithSettings(e.settings(q)))...)
 	answered := make(chan answer, 1)
 	var release func()
 	go func() {
+		call := withSubmission(run, sub)
 		conn, free, err := e.lane(call, q, sub)
 		release = free
+		flat := false
+		if err == nil {
+			flat, err = e.flattens(run, conn)
+		}
 		if err != nil {
 			answered <- answer{err: err}
 			return
 		}
+		call = driver.Context(call, append(profile.options(), driver.WithQueryID(q.ID), driver.WithSettings(e.settings(q, flat)))...)
 		rows, err := ask(call, conn, q.SQL)
 		if errors.Is(err, errGarbage) {
 			e.replace(conn)
@@ -171,8 +176,11 @@ func (a answer) orClosed(ctx context.Context) answer {
 	return answer{err: context.Cause(ctx)}
 }
 
-func (e *Engine) settings(q engine.Query) driver.Settings {
+func (e *Engine) settings(q engine.Query, flat bool) driver.Settings {
 	s := driver.Settings{}
+	if flat {
+		s[flattened] = 1
+	}
 	for name, value := range q.Settings {
 		s[name] = value
 		// Servers before 2019 take numbers as numbers over the native protocol; all others take both.
