@@ -167,19 +167,19 @@ func (d database) run(t *testing.T) {
 
 // TestAWriteThatGivesMoreThanIsKept: a write whose rows are cut off has been done nevertheless, as its Outcome says.
 func TestAWriteThatGivesMoreThanIsKept(t *testing.T) {
-	s := postgres.Start(t)
-	s.Exec("CREATE TABLE written (n int, s text)")
+	s := mariadb.Start(t)
+	s.Exec("CREATE DATABASE lake", "CREATE TABLE lake.written (n int, s text) ENGINE=InnoDB")
 	b := newBench(t, 1)
 	b.servers = nil
 	b.config = func(c *executor.Config) {
-		c.Engines = []executor.EngineConfig{{Name: interactive, Kind: "postgres", URL: "postgres://" + s.Addr + "?sslmode=disable", User: postgres.User, Database: "postgres", Slots: 4}}
+		c.Engines = []executor.EngineConfig{{Name: interactive, Kind: "mysql", URL: "mysql://" + s.Addr, User: mariadb.User, Database: "lake", Slots: 4}}
 		c.Results.Inline, c.Results.Max = 10*config.KiB, 300*config.KiB
 	}
 	b.start()
-	b.decide(b.route("t1", "INSERT INTO written SELECT n, repeat('x', 1000) FROM generate_series(1, 50000) n RETURNING n, s", func(d *event.RouteDecision) { d.ReadOnly = false }))
+	b.decide(b.route("t1", "INSERT INTO written SELECT seq, REPEAT('x', 1000) FROM seq_1_to_50000 RETURNING n, s", func(d *event.RouteDecision) { d.ReadOnly = false }))
 	o := b.outcome("t1")
 	require.Equal(t, event.Succeeded, o.Status, "%+v", o.Failure)
 	require.True(t, o.Result.Truncated)
-	b.decide(b.route("t2", "SELECT count(*) FROM written"))
+	b.decide(b.route("t2", "SELECT COUNT(*) FROM written"))
 	require.JSONEq(t, `[["50000"]]`, string(b.outcome("t2").Result.Inline))
 }
