@@ -55,6 +55,7 @@ type Log struct {
 	readAt  time.Time
 	state   int64 // offset of the newest state record, and its time
 	aged    time.Time
+	clocks  bool // it was said that times are not the broker's
 	seq     int64
 	parts   map[int32]int64
 	own     map[string]*own

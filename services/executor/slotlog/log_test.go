@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -367,6 +368,32 @@ func TestATopicThatIsMissing(t *testing.T) {
 	b.topic(1)
 	one.granted(w)
 	require.NoError(t, one.Err())
+}
+
+// Times that are not the broker's are said, once.
+func TestTimesOfTheWriters(t *testing.T) {
+	b := newBench(t)
+	require.NoError(t, b.broker.DeleteTopic(event.TopicSlots))
+	b.broker.Topic(t, event.TopicSlots, 1, map[string]string{"message.timestamp.type": "CreateTime"})
+	said := make(said, 1000)
+	b.broker.Deps.Log = slog.New(slog.NewTextHandler(said, nil))
+	one := b.start(capped(2))
+	one.granted(one.ask("a"))
+	one.granted(one.ask("b"))
+	one.end()
+	n := 0
+	for len(said) > 0 {
+		n += strings.Count(<-said, "message.timestamp.type=LogAppendTime")
+	}
+	require.Equal(t, 1, n)
+}
+
+// said are lines of a log.
+type said chan string
+
+func (s said) Write(b []byte) (int, error) {
+	s <- string(b)
+	return len(b), nil
 }
 
 func TestNonsenseInTheTopic(t *testing.T) {

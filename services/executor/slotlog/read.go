@@ -292,6 +292,11 @@ func (l *Log) take(ctx context.Context, recs []*kgo.Record) {
 			ours = true
 		}
 		l.at, l.readAt = rec.Timestamp, time.Now()
+		if rec.Attrs.TimestampType() != appendTime && !l.clocks {
+			l.clocks = true
+			l.cfg.Log.ErrorContext(ctx, "the slots have their writers' times: with a wrong clock anywhere, caps are exceeded. Set message.timestamp.type=LogAppendTime",
+				telemetry.KeyTopic, rec.Topic)
+		}
 		if l.aged.IsZero() {
 			l.aged = l.at
 		}
@@ -304,6 +309,9 @@ func (l *Log) take(ctx context.Context, recs []*kgo.Record) {
 		answer()
 	}
 }
+
+// appendTime is the type of a record's time that is the broker's.
+const appendTime = 1
 
 // stateAge is how old a state may get, so that one is there before retention takes what it is made of.
 const stateAge = time.Hour
