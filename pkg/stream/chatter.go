@@ -39,7 +39,9 @@ type chatter struct {
 	said *repeats
 }
 
-func (d Deps) chatter() *slog.Logger {
+// Chatter is the logger for what is said at every try of something that is tried until it works. Without Calm it shares nothing, so
+// whoever tries keeps it.
+func (d Deps) Chatter() *slog.Logger {
 	h := d.log().Handler()
 	if c, ok := h.(calm); ok {
 		return slog.New(chatter(c))

@@ -18,14 +18,14 @@ func textLog(b *bytes.Buffer, l slog.Level) *slog.Logger {
 
 func TestChatterDemotesInfoOnly(t *testing.T) {
 	var b bytes.Buffer
-	log := Deps{Log: textLog(&b, slog.LevelInfo)}.chatter().With("a", 1).WithGroup("g")
+	log := Deps{Log: textLog(&b, slog.LevelInfo)}.Chatter().With("a", 1).WithGroup("g")
 	log.Info("chatter")
 	require.Empty(t, b.String())
 	log.Warn("trouble", "b", 2)
 	require.Contains(t, b.String(), "level=WARN msg=trouble a=1 g.b=2")
 
 	b.Reset()
-	Deps{Log: textLog(&b, slog.LevelDebug)}.chatter().Info("chatter")
+	Deps{Log: textLog(&b, slog.LevelDebug)}.Chatter().Info("chatter")
 	require.Contains(t, b.String(), "level=DEBUG msg=chatter")
 }
 
@@ -33,7 +33,7 @@ func TestChatterSaysTheSameOnceInAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b bytes.Buffer
 		deps := Deps{Log: Calm(textLog(&b, slog.LevelDebug)).With("service", "x")}
-		clients := []*slog.Logger{deps.chatter(), deps.chatter().With("client", 2)} // two of one process
+		clients := []*slog.Logger{deps.Chatter(), deps.Chatter().With("client", 2)} // two of one process
 		for i := range 100 {
 			clients[i%2].Warn("can't reach", "addr", "a:1", "err", i)
 			if i%10 == 0 {
@@ -62,7 +62,7 @@ func TestChatterSaysTheSameOnceInAWhile(t *testing.T) {
 
 func TestChatterHidesNothingOfAnother(t *testing.T) {
 	var b bytes.Buffer
-	log := Deps{Log: textLog(&b, slog.LevelInfo)}.chatter()
+	log := Deps{Log: textLog(&b, slog.LevelInfo)}.Chatter()
 	for range 3 {
 		log.Error("unable to initialize sasl", "broker", 1, "err", "refused")
 		log.Error("unable to initialize sasl", "broker", 2, "err", "refused")

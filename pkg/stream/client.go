@@ -88,7 +88,7 @@ func newClient(c Config, d Deps, dial *dialer, role string, more ...kgo.Opt) (*k
 		kgo.Dialer(dial.dial),
 	}
 	if d.Log != nil {
-		opts = append(opts, kgo.WithLogger(kslog.New(d.chatter())))
+		opts = append(opts, kgo.WithLogger(kslog.New(d.Chatter())))
 	}
 	if c.TLS.Enabled {
 		conf, err := c.TLS.load()

@@ -134,7 +134,7 @@ func NewConsumer(cfg Config, deps Deps, group ConsumerConfig, assign Assign) (*C
 	}
 	return &Consumer{
 		cfg: cfg, deps: deps, group: group, assign: assign,
-		m: newConsumerMetrics(deps.Registry, group.Group), said: deps.chatter(), parts: map[partitionKey]*Partition{},
+		m: newConsumerMetrics(deps.Registry, group.Group), said: deps.Chatter(), parts: map[partitionKey]*Partition{},
 	}, nil
 }
 

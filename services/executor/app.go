@@ -134,7 +134,7 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry, opts Options
 	if err = a.openClusters(opts.Engines); err != nil {
 		return nil, err
 	}
-	a.watch = watch.New(tel.Log, cfg.Attempts.SignalAge)
+	a.watch = watch.New(cfg.Attempts.SignalAge)
 	if a.consumer, err = stream.NewConsumer(cfg.Kafka, a.deps, cfg.Group, a.assign); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package router
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -19,6 +20,7 @@ const startAgain = time.Second
 // follow reads all partitions of some topics without a group until the context ends, and calls ready once what was there has
 // been handed over.
 func (a *App) follow(ctx context.Context, tc stream.TailConfig, ready func(), take func(*kgo.Record)) error {
+	said := a.deps().Chatter() // a broker that is gone is so for many rounds
 	for ctx.Err() == nil {
 		tail := stream.NewTail(a.cfg.Kafka, a.deps(), tc)
 		ended := make(chan struct{})
@@ -38,7 +40,7 @@ func (a *App) follow(ctx context.Context, tc stream.TailConfig, ready func(), ta
 		if ctx.Err() != nil {
 			return nil
 		}
-		a.log.WarnContext(ctx, "following topics; starting anew", "topics", tc.Topics, telemetry.Err(err))
+		said.WarnContext(ctx, "following topics; starting anew", telemetry.KeyTopic, strings.Join(tc.Topics, ","), telemetry.Err(err))
 		select {
 		case <-ctx.Done():
 		case <-time.After(startAgain):

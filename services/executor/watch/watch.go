@@ -6,7 +6,6 @@ package watch
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -15,11 +14,11 @@ import (
 	"github.com/pointsman/pointsman/pkg/event"
 	"github.com/pointsman/pointsman/pkg/signal"
 	"github.com/pointsman/pointsman/pkg/stream"
+	"github.com/pointsman/pointsman/pkg/telemetry"
 )
 
 // Watch knows which pools sleep.
 type Watch struct {
-	log *slog.Logger
 	// fresh is how old a fact may be. What is older counts as unknown, and an unknown pool is tried, not waited for.
 	fresh time.Duration
 
@@ -29,8 +28,8 @@ type Watch struct {
 }
 
 // New makes a watch that knows nothing yet.
-func New(log *slog.Logger, fresh time.Duration) *Watch {
-	return &Watch{log: log, fresh: fresh, facts: signal.Snapshot{}, changed: make(chan struct{})}
+func New(fresh time.Duration) *Watch {
+	return &Watch{fresh: fresh, facts: signal.Snapshot{}, changed: make(chan struct{})}
 }
 
 // startAgain is how long it waits before it starts anew: the broker may be away, or the topic was made anew.
@@ -38,6 +37,7 @@ const startAgain = time.Second
 
 // Run reads signals until the context ends.
 func (w *Watch) Run(ctx context.Context, cfg stream.Config, deps stream.Deps) error {
+	said := deps.Chatter() // a broker that is gone is so for many rounds
 	for ctx.Err() == nil {
 		tail := stream.NewTail(cfg, deps, stream.TailConfig{Name: "executor-signals", Topics: []string{event.TopicSignals}})
 		err := tail.Run(ctx, func(recs []*kgo.Record) {
@@ -48,7 +48,7 @@ func (w *Watch) Run(ctx context.Context, cfg stream.Config, deps stream.Deps) er
 		if ctx.Err() != nil {
 			return nil
 		}
-		w.log.WarnContext(ctx, "reading signals; starting anew", "topic", event.TopicSignals, "error", err)
+		said.WarnContext(ctx, "reading signals; starting anew", telemetry.KeyTopic, event.TopicSignals, telemetry.Err(err))
 		select {
 		case <-ctx.Done():
 		case <-time.After(startAgain):

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -51,7 +53,7 @@ func TestAsleep(t *testing.T) {
 		}, at.Add(time.Second), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := watch.New(slog.New(slog.DiscardHandler), 30*time.Second)
+			w := watch.New(30 * time.Second)
 			for _, o := range c.seen {
 				w.Observe(o)
 			}
@@ -78,7 +80,7 @@ func TestReadsTheTopic(t *testing.T) {
 	require.NoError(t, producer.Write(t.Context(), &kgo.Record{Topic: event.TopicSignals, Key: []byte("x"), Value: []byte("no JSON")}))
 	send(seen("scaler", now, map[signal.Name]float64{signal.Ready: 0, signal.Replicas: 0}))
 
-	w := watch.New(slog.New(slog.DiscardHandler), time.Minute)
+	w := watch.New(time.Minute)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(ctx, broker.Config, broker.Deps) }()
@@ -100,7 +102,7 @@ func TestReadsTheTopic(t *testing.T) {
 func TestATopicThatIsMadeAnewIsReadAgain(t *testing.T) {
 	broker := streamtest.Start(t)
 	broker.Topic(t, event.TopicSignals, 1, nil)
-	w := watch.New(slog.New(slog.DiscardHandler), time.Hour)
+	w := watch.New(time.Hour)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(ctx, broker.Config, broker.Deps) }()
@@ -124,4 +126,34 @@ func TestATopicThatIsMadeAnewIsReadAgain(t *testing.T) {
 	require.Eventually(t, func() bool { return !asleep() }, 20*time.Second, 10*time.Millisecond, "the pool is awake, and nobody hears of it")
 	cancel()
 	require.NoError(t, <-ended)
+}
+
+// A broker that was never reached is tried again every second, and said to be away once.
+func TestABrokerThatIsAwayIsSaidOnce(t *testing.T) {
+	var said lines
+	deps := stream.Deps{Log: stream.Calm(slog.New(slog.NewTextHandler(&said, nil)))}
+	cfg := stream.DefaultConfig()
+	cfg.Brokers = []string{"127.0.0.1:1"}
+	ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond) // for three tries
+	defer cancel()
+	require.NoError(t, watch.New(time.Minute).Run(ctx, cfg, deps))
+	require.Equal(t, 1, strings.Count(said.String(), "reading signals; starting anew"), said.String())
+}
+
+// lines is a log that several goroutines write to.
+type lines struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }
