@@ -158,7 +158,7 @@ func (p *profiles) lookupWithin(ctx context.Context, fingerprints []string, dead
 	if err := p.await(ctx, missing, deadline); err != nil {
 		from = "late"
 		p.warn.Do(func() {
-			p.log.WarnContext(ctx, "history did not answer in time, deciding with what is known", "deadline", deadline, telemetry.Err(err))
+			p.log.WarnContext(ctx, "history gave no answer, deciding with what is known", "deadline", deadline, telemetry.Err(err))
 		})
 	}
 	for _, f := range missing {
