@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pointsman/pointsman/pkg/event"
@@ -22,7 +25,7 @@ import (
 func TestChaos(t *testing.T) {
 	b := newBench(t, 3)
 	b.config = func(c *executor.Config) {
-		c.Attempts.MaxAttempts, c.Attempts.MaxRetries = 100, 50
+		c.Attempts.MaxAttempts, c.Attempts.MaxRetries = 2000, 50 // while both engines are away a Task goes to and fro without a pause
 		c.Attempts.Grace = 50 * time.Millisecond
 		for i := range c.Engines {
 			c.Engines[i].Slots = 6
@@ -69,7 +72,10 @@ func TestChaos(t *testing.T) {
 			live[k] = b.start()
 		}
 	}
-	require.Eventually(t, func() bool { return len(b.outcomes()) == n }, strain*60*time.Second, 100*time.Millisecond, "no Task is lost")
+	if !assert.Eventually(t, func() bool { return len(b.outcomes()) == n }, strain*40*time.Second, 100*time.Millisecond, "no Task is lost") {
+		b.tellOpen()
+		t.FailNow()
+	}
 	b.committed()
 	b.once()
 	for id, all := range b.outcomes() {
@@ -84,6 +90,26 @@ func TestChaos(t *testing.T) {
 			require.Equal(t, 1, b.servers[interactive].count(id+"/1")+b.runs(id), "%s: a write reaches an engine at most once", id)
 		default:
 			require.Equal(t, event.Succeeded, o.Status, "%s %s: %+v", id, sql, o.Failure)
+		}
+	}
+}
+
+// tellOpen logs what is known of the Tasks that have no Outcome, and who has the partitions.
+func (b *bench) tellOpen() {
+	groups, err := kadm.NewClient(b.broker.Client(b.t)).DescribeGroups(b.t.Context(), "executor")
+	b.t.Logf("open: %v %+v", err, groups)
+	done := b.outcomes()
+	for _, rec := range b.broker.Records(b.t, event.TopicDecisions) {
+		if _, ended := done[string(rec.Key)]; !ended {
+			b.t.Logf("open: decision %d[%d] %s %s", rec.Offset, rec.Partition, rec.Key, rec.Value)
+		}
+	}
+	for _, topic := range []string{event.TopicAttempts, event.TopicAttemptState} {
+		for _, rec := range b.broker.Records(b.t, topic) {
+			if id, _, _ := strings.Cut(string(rec.Key), "/"); id == "" || len(done[id]) > 0 {
+				continue
+			}
+			b.t.Logf("open: %s %d[%d] %s %s %s", topic, rec.Offset, rec.Partition, rec.Timestamp.UTC().Format(time.StampMilli), rec.Key, rec.Value)
 		}
 	}
 }
