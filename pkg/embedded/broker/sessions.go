@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"sync"
@@ -35,6 +36,24 @@ type life struct {
 type epoch struct {
 	number int32
 	since  time.Time
+}
+
+// WatchSessions looks after the groups of a cluster that somebody else has made, until it is told to stop. That has to be before the
+// cluster is closed.
+func WatchSessions(cluster *kfake.Cluster, log *slog.Logger) (stop func(), err error) {
+	s := watchSessions(cluster)
+	client, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...))
+	if err != nil {
+		return nil, fmt.Errorf("watching the sessions of groups: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { s.run(ctx, client, log) })
+	return func() {
+		cancel()
+		wg.Wait()
+		client.Close()
+	}, nil
 }
 
 func watchSessions(cluster *kfake.Cluster) *sessions {

@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/pointsman/pointsman/pkg/embedded/broker"
 	"github.com/pointsman/pointsman/pkg/stream"
 )
 
@@ -26,7 +27,13 @@ type Broker struct {
 }
 
 // Start runs a broker on loopback until the test ends.
-func Start(t testing.TB, opts ...kfake.Opt) *Broker { return start(t, stream.Deps{}, opts) }
+func Start(t testing.TB, opts ...kfake.Opt) *Broker {
+	b := start(t, stream.Deps{}, opts)
+	stop, err := broker.WatchSessions(b.Cluster, b.Deps.Log) // kfake keeps members for ever that are killed while they join
+	require.NoError(t, err)
+	t.Cleanup(stop)
+	return b
+}
 
 // Virtual runs a broker inside a synctest bubble. It has to be closed inside the bubble as well: call Close when the test is through.
 func Virtual(t testing.TB, opts ...kfake.Opt) *Broker {
