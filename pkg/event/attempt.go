@@ -68,6 +68,10 @@ type Attempt struct {
 	Epoch       int64  `json:"epoch,omitempty"`
 	// ExternalID is the engine's own name of the run.
 	ExternalID string `json:"externalId,omitempty"`
+	// QueuePosition is the place of an attempt that waits in the line of its executor, from 1.
+	QueuePosition int `json:"queuePosition,omitempty"`
+	// WaitsFor says which caps that executors share an attempt waits for, in words.
+	WaitsFor string `json:"waitsFor,omitempty"`
 
 	Failure *Failure `json:"failure,omitempty"`
 	Remedy  Remedy   `json:"remedy,omitempty"`

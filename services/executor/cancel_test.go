@@ -73,7 +73,7 @@ func TestCancelInTheLineKeepsNoSlot(t *testing.T) {
 	b.decide(b.route("gone", "SELECT"))
 	require.Eventually(t, func() bool {
 		c := b.changes("gone/1")
-		return len(c) == 2 && string(c[1].Extra["queuePosition"]) == "1"
+		return len(c) == 2 && c[1].QueuePosition == 1
 	}, patience, 10*time.Millisecond, "its place is told")
 	b.decide(b.route("next", "SELECT"))
 	b.decide(cancelOf("gone"))

@@ -129,8 +129,7 @@ func TestSlotsThatCantBeHad(t *testing.T) {
 	require.Equal(t, event.Succeeded, b.outcome("goes").Status, "no cap applies to it")
 	require.Eventually(t, func() bool {
 		c := b.changes("waits/1")
-		var why string
-		return len(c) > 1 && json.Unmarshal(c[len(c)-1].Extra["waitsFor"], &why) == nil && strings.Contains(why, "can't be had: the broker has not answered")
+		return len(c) > 1 && strings.Contains(c[len(c)-1].WaitsFor, "can't be had: the broker has not answered")
 	}, patience, 10*time.Millisecond)
 	b.decide(cancelOf("gone"))
 	require.Equal(t, event.Cancelled, b.outcome("gone").Status)
@@ -153,12 +152,12 @@ func TestWhatAnAttemptWaitsFor(t *testing.T) {
 	b.decide(b.route("runs", "HOLD"))
 	b.change("runs/1", "running")
 	for _, c := range b.changes("runs/1") {
-		require.NotContains(t, c.Extra, "waitsFor", "who need not wait is not said to")
+		require.Empty(t, c.WaitsFor, "who need not wait is not said to")
 	}
 	b.decide(b.route("waits", "HOLD"))
 	require.Eventually(t, func() bool {
 		c := b.changes("waits/1")
-		return len(c) > 1 && string(c[1].Extra["waitsFor"]) == `"queue default has 1 of 1, tenant tenant_a has 1 of 1"` && string(c[1].Extra["queuePosition"]) == "1"
+		return len(c) > 1 && c[1].WaitsFor == "queue default has 1 of 1, tenant tenant_a has 1 of 1" && c[1].QueuePosition == 1
 	}, patience, 10*time.Millisecond)
 	close(hold)
 	require.Equal(t, event.Succeeded, b.outcome("waits").Status)

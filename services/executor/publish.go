@@ -2,7 +2,6 @@ package executor
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -56,14 +55,7 @@ func (y *try) announce(ctx context.Context) {
 	}
 	y.told = true
 	if y.position > 0 {
-		a.Extra = query.Extra{"queuePosition": json.RawMessage(strconv.Itoa(y.position))}
-		if waitsFor := y.p.app.slots.Why(y.id); waitsFor != "" {
-			why, err := event.Marshal(waitsFor)
-			if err != nil {
-				y.log.ErrorContext(ctx, "saying what an attempt waits for", telemetry.Err(err))
-			}
-			a.Extra["waitsFor"] = why
-		}
+		a.QueuePosition, a.WaitsFor = y.position, y.p.app.slots.Why(y.id)
 	}
 	if y.state.AtEngine() {
 		a.ExternalID = y.id // over ClickHouse the engine's id of a run is ours

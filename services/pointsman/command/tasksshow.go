@@ -148,12 +148,11 @@ func place(a event.Attempt) string {
 			parts = append(parts, p.name+" "+p.is)
 		}
 	}
-	if at, ok := a.Extra["queuePosition"]; ok {
-		parts = append(parts, "place "+string(at)+" in its executor's line")
+	if a.QueuePosition > 0 {
+		parts = append(parts, fmt.Sprintf("place %d in its executor's line", a.QueuePosition))
 	}
-	var why string
-	if json.Unmarshal(a.Extra["waitsFor"], &why) == nil && why != "" {
-		parts = append(parts, "waits: "+printable(why))
+	if a.WaitsFor != "" {
+		parts = append(parts, "waits: "+printable(a.WaitsFor))
 	}
 	if len(parts) == 0 {
 		return dash(a.Cluster)
