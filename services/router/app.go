@@ -198,11 +198,11 @@ const signalsWait = 5 * time.Second
 
 // serveHTTP serves POST /v1/explain.
 func (a *App) serveHTTP(ctx context.Context) error {
-	if a.cfg.HTTP.Addr == "" {
+	if a.cfg.HTTP.Address == "" {
 		return nil
 	}
 	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", a.cfg.HTTP.Addr)
+	l, err := lc.Listen(ctx, "tcp", a.cfg.HTTP.Address)
 	if err != nil {
 		return fmt.Errorf("listening for explain requests: %w", err)
 	}

@@ -36,7 +36,7 @@ type GroupConfig struct {
 
 // HTTPConfig is the listener of POST /v1/explain and GET /v1/budgets.
 type HTTPConfig struct {
-	Addr string `yaml:"addr" doc:"Address that serves POST /v1/explain and GET /v1/budgets to intake and operators; empty serves none."`
+	Address string `yaml:"address" doc:"Address that serves POST /v1/explain and GET /v1/budgets to intake and operators; empty serves none."`
 }
 
 // PolicyConfig says where the policy is.
@@ -86,7 +86,7 @@ func Default() Config {
 	kafka := stream.DefaultConfig()
 	kafka.ClientID = "pointsman-router"
 	return Config{
-		Telemetry: telemetry.Default("127.0.0.1:9402"), Kafka: kafka, HTTP: HTTPConfig{Addr: "127.0.0.1:8402"},
+		Telemetry: telemetry.Default("127.0.0.1:9402"), Kafka: kafka, HTTP: HTTPConfig{Address: "127.0.0.1:8402"},
 		Policy: PolicyConfig{Reload: 2 * time.Second}, Catalog: CatalogConfig{Schema: "tpch", MaxAge: time.Minute},
 		History:  history.DefaultConfig(),
 		Profiles: ProfilesConfig{CacheSize: 10_000, CacheTTL: 2 * time.Second, LookupDeadline: 150 * time.Millisecond},

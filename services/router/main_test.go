@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 		cfg.Kafka.Brokers = strings.Split(brokers, ",")
 		cfg.Kafka.ClientID = fmt.Sprint("router-", os.Getpid())
 		cfg.Kafka.Prefix = os.Getenv(childEnv + "_PREFIX")
-		cfg.HTTP.Addr = ""
+		cfg.HTTP.Address = ""
 		cfg.Policy.File = os.Getenv(childEnv + "_POLICY")
 		ctx, stop := lifecycle.SignalContext(context.Background())
 		err := router.Run(ctx, cfg)
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 func testConfig() router.Config {
 	cfg := router.Default()
 	cfg.Telemetry.Admin.Address = "127.0.0.1:0"
-	cfg.HTTP.Addr = "127.0.0.1:0"
+	cfg.HTTP.Address = "127.0.0.1:0"
 	cfg.History.Addr = []string{"127.0.0.1:1"}
 	cfg.Profiles.LookupDeadline = 20 * time.Millisecond
 	cfg.Group.SessionTimeout = 2 * time.Second

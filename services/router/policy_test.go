@@ -95,7 +95,7 @@ func (b *bench) startOn(file string) func() string {
 	b.t.Helper()
 	cfg := router.Default()
 	cfg.Kafka = b.broker.Config
-	cfg.Telemetry.Admin.Address, cfg.HTTP.Addr = "127.0.0.1:0", "127.0.0.1:0"
+	cfg.Telemetry.Admin.Address, cfg.HTTP.Address = "127.0.0.1:0", "127.0.0.1:0"
 	cfg.History.Addr = []string{"127.0.0.1:1"}
 	cfg.Profiles.LookupDeadline, cfg.Group.SessionTimeout = 20*time.Millisecond, 2*time.Second
 	cfg.Policy.File, cfg.Policy.Reload = file, 5*time.Millisecond

@@ -146,7 +146,7 @@ func (f *Fleet) config(p *Process) section {
 		c["rateLimit"] = section{"perSecond": 0}
 		c["results"], c["explain"] = section{"folder": sc.Results()}, section{"url": "http://" + f.explain + "/v1/explain"}
 	case "router":
-		c["http"], c["history"], c["group"] = section{"addr": p.HTTP}, history, section{"sessionTimeout": timeout}
+		c["http"], c["history"], c["group"] = section{"address": p.HTTP}, history, section{"sessionTimeout": timeout}
 		c["catalog"] = section{"folder": sc.LakeDir, "schema": parts.LakeDatabase}
 	case "executor":
 		c["group"], c["results"] = group, section{"folder": sc.Results()}

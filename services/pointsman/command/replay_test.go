@@ -66,7 +66,7 @@ func newRecorder(t *testing.T) *recorder {
 func (r *recorder) decide(n int) int {
 	t := r.t
 	cfg := router.Default()
-	cfg.Kafka, cfg.Telemetry.Admin.Address, cfg.HTTP.Addr = r.kafka, "", ""
+	cfg.Kafka, cfg.Telemetry.Admin.Address, cfg.HTTP.Address = r.kafka, "", ""
 	cfg.History.Addr = []string{"127.0.0.1:1"} // there is no history: that is a fact like any other
 	cfg.Profiles.LookupDeadline = 5 * time.Millisecond
 	quiet := telemetry.Default("")

@@ -210,7 +210,7 @@ func (c Config) executor() executor.Config {
 func (c Config) router() router.Config {
 	cfg := router.Default()
 	cfg.Telemetry.Admin.Address = c.AdminAddr("router")
-	cfg.Kafka, cfg.History, cfg.HTTP.Addr = c.kafka("router"), c.History(), c.ExplainAddr
+	cfg.Kafka, cfg.History, cfg.HTTP.Address = c.kafka("router"), c.History(), c.ExplainAddr
 	cfg.Policy.File = c.PolicyFile
 	cfg.Catalog.Folder, cfg.Catalog.Schema = c.LakeDir, parts.LakeDatabase
 	return cfg

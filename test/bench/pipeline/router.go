@@ -134,7 +134,7 @@ func startRouter(ctx context.Context, g *ground, t topics, db history.Config, ed
 		return nil, err
 	}
 	cfg := router.Default()
-	cfg.Telemetry.Admin.Address, cfg.HTTP.Addr = "", ""
+	cfg.Telemetry.Admin.Address, cfg.HTTP.Address = "", ""
 	cfg.Kafka, cfg.History = t.of("router"), db
 	cfg.Catalog.Folder = g.lake()
 	for _, edit := range edits {
