@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -72,10 +71,12 @@ func TestChaos(t *testing.T) {
 			live[k] = b.start()
 		}
 	}
-	if !assert.Eventually(t, func() bool { return len(b.outcomes()) == n }, strain*40*time.Second, 100*time.Millisecond, "no Task is lost") {
-		b.tellOpen()
-		t.FailNow()
-	}
+	defer func() {
+		if t.Failed() {
+			b.tellOpen()
+		}
+	}()
+	require.Eventually(t, func() bool { return len(b.outcomes()) == n }, strain*40*time.Second, 100*time.Millisecond, "no Task is lost")
 	b.committed()
 	b.once()
 	for id, all := range b.outcomes() {
